@@ -292,16 +292,16 @@ static const struct settings_key keys[] = {
      .example = "/run/hearsay/here", .reloadable = true,
      .help =
          "A file with more labels for `here`, one a line, at most 64K; # begins a comment. The "
-         "daemon looks at the file every second, so that a scanning program may write it. Wrong "
-         "content is logged and changes nothing."},
+         "daemon looks at the file every second, so that a scanning program may write it. A wrong "
+         "line is logged and left out; if nothing can be read, nothing changes."},
     {HOST_KEY("here_map", here_map), SETTINGS_TYPE_PATH, .standard_note = "none",
      .reloadable = true, .example = "/etc/hearsay/places",
      .help =
          "A file that tells places apart, for one server behind many access points: lines such as "
          "10.1.7.0/24 = place:office, topic:canteen. A client is told the labels of the longest "
          "prefix that holds its address, instead of those of here and here_file. At most 65,536 "
-         "lines and 16M; # begins a comment. The daemon looks at the file every second. Wrong "
-         "content is logged and changes nothing."},
+         "lines and 16M; # begins a comment. The daemon looks at the file every second. A wrong "
+         "line is logged and left out; if nothing can be read, nothing changes."},
     {HOST_KEY("hood", hood), SETTINGS_TYPE_OWN, .own = &config_type_hood, .standard_note = "none",
      .example = "campus", .reloadable = true,
      .help = "The hood of this host. Hosts with the same hood agree to be searched together: a "

@@ -38,8 +38,8 @@ static int here_refuse(char *out_reason, unsigned line, const char *why)
     return HERE_REFUSED;
 }
 
-static int add_line(struct here *here, const char *begin, const char *end, unsigned line, char **at,
-                    char *out_reason)
+static int add_line(struct here *here, const char *begin, const char *end, unsigned line,
+                    size_t frame_bytes, char *out_reason)
 {
     const char *why = NULL;
 
@@ -52,6 +52,7 @@ static int add_line(struct here *here, const char *begin, const char *end, unsig
         return here_refuse(out_reason, line, why);
     }
     if (has_label(here, begin, length)) {
+        here->lines_read++;
         return 0;
     }
     if (here->count == LIMIT_LABELS) {
@@ -59,30 +60,40 @@ static int add_line(struct here *here, const char *begin, const char *end, unsig
                        line, LIMIT_LABELS);
         return HERE_REFUSED;
     }
-    memcpy(*at, begin, length);
-    here->labels[here->count++] = (struct msg_text){*at, length};
-    *at += length;
+    if (here_frame_bytes(here) + length + HERE_LABEL_FRAME_BYTES > frame_bytes) {
+        (void)snprintf(out_reason, HERE_REASON_BYTES,
+                       "line %u: the labels take over %zu bytes, for which a frame has room: give "
+                       "fewer, or raise `frame`",
+                       line, frame_bytes);
+        return HERE_REFUSED;
+    }
+    memcpy(here->end, begin, length);
+    here->labels[here->count++] = (struct msg_text){here->end, length};
+    here->end += length;
+    here->lines_read++;
     return 0;
 }
 
-static int add_text(struct here *here, const struct msg_text *from, char **at, char *out_reason)
+/* Leaves a wrong line out: out_reason is about the first one. */
+static void add_text(struct here *here, const struct msg_text *from, size_t frame_bytes,
+                     char *out_reason)
 {
+    char reason[HERE_REASON_BYTES];
     const char *text = from->text;
 
     if (from->length == 0) {
-        return 0; /* `text` may be NULL, and C allows no arithmetic with NULL */
+        return; /* `text` may be NULL, and C allows no arithmetic with NULL */
     }
     const char *end = text + from->length;
-    unsigned line = 1;
-    int rc = 0;
-
-    for (; text < end && rc == 0; line++) {
+    for (unsigned line = 1; text < end; line++) {
         const char *line_end = memchr(text, '\n', (size_t)(end - text));
         line_end = line_end != NULL ? line_end : end;
-        rc = add_line(here, text, line_end, line, at, out_reason);
+        if (add_line(here, text, line_end, line, frame_bytes, reason) != 0 &&
+            here->lines_left_out++ == 0) {
+            (void)snprintf(out_reason, HERE_REASON_BYTES, "%s", reason);
+        }
         text = line_end < end ? line_end + 1 : end;
     }
-    return rc;
 }
 
 int here_new(const struct alloc *alloc, const struct msg_text texts[2], size_t frame_bytes,
@@ -100,21 +111,14 @@ int here_new(const struct alloc *alloc, const struct msg_text texts[2], size_t f
     }
     here->alloc = alloc;
     here->bytes = bytes;
-    char *at = here->text;
-    int rc = add_text(here, &texts[0], &at, out_reason);
-    if (rc == 0) {
-        rc = add_text(here, &texts[1], &at, out_reason);
-    }
-    if (rc == 0 && here_frame_bytes(here) > frame_bytes) {
-        (void)snprintf(out_reason, HERE_REASON_BYTES,
-                       "the labels take %zu bytes of a frame, which has room for %zu: give fewer, "
-                       "or raise `frame`",
-                       here_frame_bytes(here), frame_bytes);
-        rc = HERE_REFUSED;
-    }
-    if (rc != 0) {
+    here->end = here->text;
+    add_text(here, &texts[0], frame_bytes, out_reason);
+    bool is_wrong = here->lines_left_out > 0; /* the configuration's own labels are all right */
+    here->lines_read = 0;
+    add_text(here, &texts[1], frame_bytes, out_reason);
+    if (is_wrong || (here->lines_left_out > 0 && here->lines_read == 0)) {
         here_free(here);
-        return rc;
+        return HERE_REFUSED;
     }
     *out_here = here;
     return 0;

@@ -22,7 +22,10 @@ enum {
 
 struct here {
     const struct alloc *alloc;
-    size_t bytes; /* of this allocation */
+    size_t bytes;          /* of this allocation */
+    size_t lines_read;     /* of the file: those with a label */
+    size_t lines_left_out; /* of the file, because they are wrong */
+    char *end;             /* behind the last label, in `text` */
     size_t count;
     struct msg_text labels[LIMIT_LABELS]; /* count of them, into `text` */
     char text[];
@@ -31,9 +34,13 @@ struct here {
 /*
  * Reads labels from two texts: the configuration's and the file's. Each line is a label. Empty
  * lines and lines that begin with # are skipped. Blanks at both ends of a line are dropped. A label
- * that was read before is not added again. `frame_bytes` is the space for all labels in a frame.
- * Returns 0, and the caller owns *out_here (here_free); HERE_REFUSED, and out_reason
- * (HERE_REASON_BYTES) is a sentence, with the number of the line if a line is wrong; or -ERR_NOMEM.
+ * that was read before is not added again. `frame_bytes` is the space for all labels in a frame. A
+ * line of the file that is wrong is left out, because a program may have written it; out_reason
+ * (HERE_REASON_BYTES) then says what is wrong with the first, by its number.
+ *
+ * Returns 0, and the caller owns *out_here (here_free); HERE_REFUSED with a sentence in out_reason,
+ * if a line of the configuration is wrong, the file is too large, or nothing of it can be read; or
+ * -ERR_NOMEM.
  */
 enum { HERE_REFUSED = 1 };
 int here_new(const struct alloc *alloc, const struct msg_text texts[2], size_t frame_bytes,

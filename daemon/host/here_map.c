@@ -28,6 +28,7 @@ struct here_map {
     size_t count;
     char *text; /* the labels of all entries, one after the other */
     size_t text_bytes;
+    size_t left_out;                         /* lines that are wrong */
     uint8_t lengths[2][PREFIX_BITS_MAX + 1]; /* whether IPv4, IPv6 prefixes of this length exist */
 };
 
@@ -76,7 +77,7 @@ static struct here_address prefix_of(const struct here_address *address, unsigne
 }
 
 /* Orders entries by family, length and bytes. So a binary search finds a prefix. */
-static int entry_compare(const void *a, const void *b)
+static int prefix_compare(const void *a, const void *b)
 {
     const struct entry *left = a;
     const struct entry *right = b;
@@ -90,6 +91,16 @@ static int entry_compare(const void *a, const void *b)
     return memcmp(left->prefix.bytes, right->prefix.bytes, sizeof(left->prefix.bytes));
 }
 
+/* Of entries with the same prefix that of the earlier line comes first. */
+static int entry_compare(const void *a, const void *b)
+{
+    const struct entry *left = a;
+    const struct entry *right = b;
+    int order = prefix_compare(a, b);
+
+    return order != 0 ? order : (left->line > right->line) - (left->line < right->line);
+}
+
 /* --- reading ---------------------------------------------------------------------------------- */
 
 /* What here_map_new works on. */
@@ -97,7 +108,7 @@ struct reading {
     struct here_map *map;
     size_t frame_bytes;
     unsigned line;
-    char *reason;
+    char *reason; /* what is wrong with the line */
 };
 
 static int refuse_line(const struct reading *reading, const char *why)
@@ -240,44 +251,70 @@ static int line_read(struct reading *reading, const char *begin, const char *end
     return rc;
 }
 
-/* Orders the entries for here_map_find. Refuses two lines with the same prefix. */
-static int map_finish(struct here_map *map, char *out_reason)
+/* Counts a line that is left out. out_reason keeps the sentence about the first. */
+static void leave_line_out(struct here_map *map, const char *reason, char *out_reason)
+{
+    if (map->left_out++ == 0) {
+        (void)snprintf(out_reason, HERE_MAP_REASON_BYTES, "%s", reason);
+    }
+}
+
+/* Of two lines with the same prefix the first one counts. Their order in the table is that of the
+ * lines, because entry_compare compares these last. */
+static void leave_repeated_out(struct here_map *map, char *out_reason)
+{
+    char reason[HERE_MAP_REASON_BYTES];
+    size_t count = 0;
+
+    for (size_t i = 0; i < map->count; i++) {
+        const struct entry *entry = &map->entries[i];
+
+        if (count > 0 && prefix_compare(entry, &map->entries[count - 1]) == 0) {
+            (void)snprintf(reason, sizeof(reason),
+                           "line %u: line %u has the same prefix; give a prefix once", entry->line,
+                           map->entries[count - 1].line);
+            leave_line_out(map, reason, out_reason);
+        } else {
+            map->entries[count++] = *entry;
+        }
+    }
+    map->count = count;
+}
+
+/* Orders the entries for here_map_find. */
+static void map_finish(struct here_map *map, char *out_reason)
 {
     if (map->count > 0) {
         qsort(map->entries, map->count, sizeof(map->entries[0]), entry_compare);
     }
+    leave_repeated_out(map, out_reason);
     for (size_t i = 0; i < map->count; i++) {
         const struct entry *entry = &map->entries[i];
 
         map->lengths[entry->prefix.family == 6][entry->length] = 1;
-        if (i > 0 && entry_compare(entry - 1, entry) == 0) {
-            uint32_t first = entry[-1].line < entry->line ? entry[-1].line : entry->line;
-            uint32_t second = entry[-1].line < entry->line ? entry->line : entry[-1].line;
-
-            (void)snprintf(out_reason, HERE_MAP_REASON_BYTES,
-                           "line %u: line %u has the same prefix; give a prefix once", second,
-                           first);
-            return HERE_MAP_REFUSED;
-        }
     }
-    return 0;
 }
 
 static int text_read(struct here_map *map, const char *text, size_t bytes, size_t frame_bytes,
                      char *out_reason)
 {
-    struct reading reading = {.map = map, .frame_bytes = frame_bytes, .reason = out_reason};
+    char reason[HERE_MAP_REASON_BYTES];
+    struct reading reading = {.map = map, .frame_bytes = frame_bytes, .reason = reason};
     const char *end = text + bytes;
-    int rc = 0;
 
-    while (rc == 0 && text < end) {
+    while (text < end) {
         const char *line_end = find_or_end(text, end, '\n');
+        size_t text_bytes = map->text_bytes;
 
         reading.line++;
-        rc = line_read(&reading, text, line_end);
+        if (line_read(&reading, text, line_end) != 0) {
+            map->text_bytes = text_bytes; /* without the labels before the wrong one */
+            leave_line_out(map, reason, out_reason);
+        }
         text = line_end < end ? line_end + 1 : end;
     }
-    return rc == 0 ? map_finish(map, out_reason) : rc;
+    map_finish(map, out_reason);
+    return map->count == 0 && map->left_out > 0 ? HERE_MAP_REFUSED : 0;
 }
 
 /*
@@ -342,6 +379,11 @@ size_t here_map_count(const struct here_map *map)
     return map->count;
 }
 
+size_t here_map_left_out(const struct here_map *map)
+{
+    return map->left_out;
+}
+
 static const struct entry *entry_find(const struct here_map *map,
                                       const struct here_address *address)
 {
@@ -354,7 +396,7 @@ static const struct entry *entry_find(const struct here_map *map,
         }
         struct entry sought = {.prefix = prefix_of(address, length), .length = (uint8_t)length};
         const struct entry *found =
-            bsearch(&sought, map->entries, map->count, sizeof(sought), entry_compare);
+            bsearch(&sought, map->entries, map->count, sizeof(sought), prefix_compare);
         if (found != NULL) {
             return found;
         }

@@ -47,9 +47,12 @@ struct here_map;
  * prefix without `/` is one address. Blank lines and lines that begin with `#` are skipped.
  * `frame_bytes` is the number of bytes that the labels of one line may take in a frame.
  *
+ * A wrong line is left out, and so is a prefix that an earlier line has: out_reason
+ * (HERE_MAP_REASON_BYTES) then says what is wrong with the first such line, by its number.
+ *
  * Returns 0, and the caller owns *out_map (here_map_free); HERE_MAP_REFUSED with a sentence in
- * out_reason (HERE_MAP_REASON_BYTES) that names the line, unless the text is too large; or
- * -ERR_NOMEM. O(bytes + lines log lines).
+ * out_reason if nothing can be read or the text is too large; or -ERR_NOMEM. O(bytes + lines log
+ * lines).
  */
 enum { HERE_MAP_REFUSED = 1 };
 int here_map_new(const struct alloc *alloc, const char *text, size_t bytes, size_t frame_bytes,
@@ -58,6 +61,9 @@ void here_map_free(struct here_map *map); /* NULL is fine */
 
 /* The number of prefixes in the table. */
 size_t here_map_count(const struct here_map *map);
+
+/* The number of lines that were left out because they are wrong. */
+size_t here_map_left_out(const struct here_map *map);
 
 /*
  * Finds the longest prefix that holds the address, and writes its labels to out_labels, which has

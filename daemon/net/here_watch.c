@@ -159,6 +159,22 @@ static const char *what_stays(const struct watched *watched)
                                      : "the here labels stay as they were";
 }
 
+/* Warns of lines that are wrong, and of a file that may have been cut off in its last line. */
+static void warn_of_left_out(const struct watched *watched, size_t count, const char *reason)
+{
+    const struct reading *reading = &watched->reading;
+    const char *name = host_of(watched)->config.name;
+
+    if (count > 0) {
+        log_warning("host %s: %s: %s; lines left out: %zu", name, path_of(watched), reason, count);
+    }
+    if (reading->text != NULL && reading->length > 0 &&
+        reading->text[reading->length - 1] != '\n') {
+        log_warning("host %s: %s ends without a line feed, so its last line may have been cut off",
+                    name, path_of(watched));
+    }
+}
+
 /* Sets the host's labels from the text of a file. `text` NULL: there is no file. Returns false if
  * the text is wrong or memory is short. */
 static bool take_labels(struct watched *watched, const char *text, size_t length)
@@ -173,11 +189,14 @@ static bool take_labels(struct watched *watched, const char *text, size_t length
     if (rc != 0) {
         log_warning("host %s: %s: %s; %s", host->config.name, path_of(watched),
                     rc == HERE_REFUSED ? reason : err_text(rc), what_stays(watched));
-    } else if (changed) {
+        return false;
+    }
+    warn_of_left_out(watched, host->here->lines_left_out, reason);
+    if (changed) {
         log_info("host %s: %zu here labels", host->config.name, host->here->count);
         tell_changed(watched, &change);
     }
-    return rc == 0;
+    return true;
 }
 
 /* Sets the host's here map, which is taken; NULL: none. */
@@ -220,6 +239,7 @@ static bool take_text(struct watched *watched)
                     what_stays(watched));
         return false;
     }
+    warn_of_left_out(watched, here_map_left_out(reading->map), reading->reason);
     take_map(watched, reading->map);
     reading->map = NULL;
     return true;

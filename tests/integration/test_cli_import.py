@@ -209,3 +209,17 @@ def test_export_of_all_hosts(make_daemon, rng):
     assert [line["host"] for line in cli.json_lines("export")] == list("aabbb")
     assert len(cli.json_lines("export", "--host", "b")) == 3
     assert cli.run("export", "--host", "c")[0] == 2
+
+
+def test_one_odd_line_costs_no_other(make_daemon):
+    """Lines for another host or of nonsense are named, also exported ones; a mark of UTF-8 in front, a blank line
+    with a carriage return, and the half of a line at the end of a file that was cut off cost nothing else."""
+    text = ("\ufeff" + json.dumps({"labels": ["topic:a"], "text": "first"}) + "\r\n\r\nnonsense\n"
+            + json.dumps({"filter": "AAAA", "text": "x", "host": "nowhere"}) + "\n"
+            + json.dumps({"labels": ["topic:a"], "text": "x", "host": "nowhere"}) + "\n"
+            + json.dumps({"labels": ["topic:a"], "text": "second"}) + "\n" + '{"labels": ["topic:')
+    code, out, err = cli_runner.of_daemon(make_daemon()).run("import", "--json", "-", stdin=text)
+    assert code == 1 and json.loads(out) == {"deposited": 2, "duplicates": 0, "expired": 0, "skipped": 4}
+    for said in ("line 3: not JSON", "line 4: the server has no such host", "line 5: the server has no such host",
+                 "line 7: not JSON: premature end of input"):
+        assert said in err, err

@@ -491,14 +491,16 @@ def test_a_gateway_is_told_the_notices(make_gateway):
             assert phone.call(pb.Ping()) and phone.pushes == [] and operator.pushes == []
 
 
-def test_a_bad_line_keeps_the_table(places):
-    """The line is named, and the next good table is taken."""
+def test_a_bad_line_is_left_out(places):
+    """The line is named, and the others count; a table of wrong lines is not taken."""
     gateway, path = places
     with gateway.connect("10.1.2.3") as client:
-        write(path, "10.1.0.0/16 = place:new\n10.1.2.3/99 = place:x\n")
+        write(path, "# new\n10.1.2.3/99 = place:x\n")
         gateway.daemon.wait_log(r"places: line 2: .*0 to 32; the here map stays as it was")
         assert labels_of(client) == ["place:one"]
-        write(path, "10.1.0.0/16 = place:new\n")
+        write(path, "10.1.2.3/99 = place:x\n10.1.0.0/16 = place:new\n10.9.0.0/16 = place:cu")
+        gateway.daemon.wait_log(r"places: line 1: .*0 to 32; lines left out: 1")
+        gateway.daemon.wait_log(r"places ends without a line feed")
         assert list(client.receive().here_changed.labels) == ["place:new"]
 
 

@@ -144,11 +144,10 @@ def test_the_same_again_is_no_news(watched):
 @pytest.mark.parametrize(
     "content, why",
     [
-        ("geo:u281zd\nnot a label\n", r"line 2: "),
+        ("# a scan\nnot a label\n", r"line 2: "),
         ("x" * (64 * 1024 + 1), r"too large"),
-        ("".join(f"topic:{i}\n" for i in range(257)), r"line 257: .*256 labels"),
     ],
-    ids=["a-label", "its-size", "their-number"],
+    ids=["a-label", "its-size"],
 )
 def test_bad_content_keeps_the_last_good_one(watched, content, why):
     """It is logged with its line, changes nothing, and a good one is taken after it."""
@@ -160,6 +159,26 @@ def test_bad_content_keeps_the_last_good_one(watched, content, why):
         assert labels_of(client) == [WIFI]
         write(path, "geo:u281zd\n")
         assert list(client.receive().here_changed.labels) == ["geo:u281zd"]
+
+
+@pytest.mark.parametrize(
+    "content, why, labels",
+    [
+        ("geo:u281zd\nnot a label\nplace:x\n", r"line 2: .*; lines left out: 1", ["geo:u281zd", "place:x"]),
+        ("geo:u281zd\nplace:x", r"ends without a line feed, so its last line may", ["geo:u281zd", "place:x"]),
+        ("".join(f"topic:{i}\n" for i in range(258)), r"line 257: .*256 labels; lines left out: 2",
+         [f"topic:{i}" for i in range(256)]),
+    ],
+    ids=["a-label", "cut", "their-number"],
+)
+def test_a_bad_line_costs_no_other(watched, content, why, labels):
+    """It is logged with its number, and the others are taken."""
+    daemon, path = watched(f"{WIFI}\n")
+    with daemon.client() as client:
+        at = len(daemon.log)
+        write(path, content)
+        daemon.wait_log(f"host lobby: .*{why}", at)
+        assert list(client.receive().here_changed.labels) == labels
 
 
 def test_a_file_that_goes_and_comes(watched):

@@ -65,9 +65,9 @@ static void what_is_wrong_is_named(void **state)
         const char *text;
         const char *answer; /* what the sentence begins with */
     } rows[] = {
-        {"geo:u281zd\nnolabel\n", "line 2: "}, {"Geo:u281zd", "line 1: "},
-        {"\n\n\nwifi:\n", "line 4: "},         {"topic:\xff\n", "line 1: "},
-        {"topic:a\xc3\n", "line 1: "},
+        {"# x\nnolabel\n", "line 2: "}, {"Geo:u281zd", "line 1: "},
+        {"\n\n\nwifi:\n", "line 4: "},  {"topic:\xff\n", "line 1: "},
+        {"topic:a\xc3\n", "line 1: "},  {"a b\nnolabel\n", "line 1: "},
     };
     (void)state;
 
@@ -78,11 +78,33 @@ static void what_is_wrong_is_named(void **state)
         assert_memory_equal(reason, rows[i].answer, strlen(rows[i].answer));
         assert_true(strlen(reason) > strlen(rows[i].answer) + 10);
     }
+    /* The configuration's own are right. */
+    struct here *own = NULL;
+    assert_int_equal(read_two("nolabel\n", "geo:u281zd\n", 4096, &own), HERE_REFUSED);
     /* A NUL is no part of a label. */
     struct here *here = NULL;
     assert_int_equal(here_new(alloc_system(), (struct msg_text[]){{"", 0}, {"topic:a\0b", 9}}, 4096,
                               &here, reason),
                      HERE_REFUSED);
+}
+
+/* One odd line does not cost the others, also where the right one is not new. */
+static void a_wrong_line_is_left_out(void **state)
+{
+    static const char *const expected[] = {"geo:u281zd", "topic:a"};
+    struct here *here = NULL;
+    (void)state;
+
+    assert_int_equal(read_two("geo:u281zd\n", "no label\ntopic:a\nwifi:\n", 4096, &here), 0);
+    assert_labels(here, expected, 2);
+    assert_int_equal(here->lines_left_out, 2);
+    assert_memory_equal(reason, "line 1: ", 8);
+    here_free(here);
+    assert_int_equal(read_two("geo:u281zd\n", "geo:u281zd\nwifi:\n", 4096, &here), 0);
+    assert_labels(here, expected, 1);
+    assert_int_equal(here->lines_left_out, 1);
+    assert_memory_equal(reason, "line 2: ", 8);
+    here_free(here);
 }
 
 static void there_are_bounds(void **state)
@@ -101,10 +123,16 @@ static void there_are_bounds(void **state)
     here_free(here);
     assert_int_equal(read_two("", text, bytes, &here), 0);
     here_free(here);
-    assert_int_equal(read_two("", text, bytes - 1, &here), HERE_REFUSED);
+    assert_int_equal(read_two("", text, bytes - 1, &here), 0);
+    assert_int_equal(here->count, LIMIT_LABELS - 1);
+    assert_non_null(strstr(reason, "line 256: "));
     assert_non_null(strstr(reason, "frame"));
-    assert_int_equal(read_two("topic:other\n", text, 1 << 20, &here), HERE_REFUSED);
+    here_free(here);
+    assert_int_equal(read_two("topic:other\n", text, 1 << 20, &here), 0);
+    assert_int_equal(here->count, LIMIT_LABELS);
+    assert_int_equal(here->lines_left_out, 1);
     assert_non_null(strstr(reason, "256 labels"));
+    here_free(here);
     memset(text, '\n', HERE_FILE_BYTES_MAX + 1);
     assert_int_equal(read_two("", text, 4096, &here), HERE_REFUSED);
     assert_non_null(strstr(reason, "too large"));
@@ -153,9 +181,10 @@ static void memory_that_runs_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_texts_are_one_set),   cmocka_unit_test(nothing_is_fine),
-        cmocka_unit_test(what_is_wrong_is_named),  cmocka_unit_test(there_are_bounds),
-        cmocka_unit_test(equal_in_the_same_order), cmocka_unit_test(memory_that_runs_out),
+        cmocka_unit_test(two_texts_are_one_set),  cmocka_unit_test(nothing_is_fine),
+        cmocka_unit_test(what_is_wrong_is_named), cmocka_unit_test(a_wrong_line_is_left_out),
+        cmocka_unit_test(there_are_bounds),       cmocka_unit_test(equal_in_the_same_order),
+        cmocka_unit_test(memory_that_runs_out),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -106,7 +106,7 @@ static void what_is_wrong_is_named(void **state)
         const char *line;
         const char *part; /* of the sentence */
     } rows[] = {
-        {"10.0.0.0/8 = a:b\nfoo = a:b\n", "line 2: ", "10.1.7.0/24"},
+        {"# x\nfoo = a:b\n", "line 2: ", "10.1.7.0/24"},
         {"10.0.0.0/8 a:b\n", "line 1: ", "`=`"},
         {"\n= a:b\n", "line 2: ", "begins with an address"},
         {"10.0.0.0/33 = a:b\n", "line 1: ", "0 to 32"},
@@ -122,7 +122,6 @@ static void what_is_wrong_is_named(void **state)
         {"10.0.0.1 = a:b,,a:c\n", "line 1: ", "label"},
         {"10.0.0.1 = nolabel\n", "line 1: ", "label"},
         {"10.0.0.1 = a:\xff\n", "line 1: ", "UTF-8"},
-        {"10.0.0.1 = a:b\n\n10.0.0.1/32 = a:c\n", "line 3: ", "line 1"},
     };
     (void)state;
 
@@ -134,6 +133,29 @@ static void what_is_wrong_is_named(void **state)
         assert_memory_equal(reason, rows[i].line, strlen(rows[i].line));
         assert_non_null(strstr(reason, rows[i].part));
     }
+}
+
+/* One odd line does not cost the others. Labels in front of what is wrong in it do not count. */
+static void a_wrong_line_is_left_out(void **state)
+{
+    struct here_map *map = NULL;
+    (void)state;
+
+    assert_int_equal(map_read("10.0.0.0/8 = a:b\n10.1.0.0/16 = a:c,nolabel\nfoo = a:b\n"
+                              "10.0.0.1 = a:d\n10.0.0.1/32 = a:e\n10.0.0.2 = a:f",
+                              &map),
+                     0);
+    assert_int_equal(here_map_count(map), 3);
+    assert_int_equal(here_map_left_out(map), 3);
+    assert_memory_equal(reason, "line 2: ", 8);
+    assert_place(map, "10.1.0.1", "a:b");
+    assert_place(map, "10.0.0.1", "a:d");
+    assert_place(map, "10.0.0.2", "a:f");
+    here_map_free(map);
+    assert_int_equal(map_read("10.0.0.1 = a:b\n\n10.0.0.1/32 = a:c\n", &map), 0);
+    assert_string_equal(reason, "line 3: line 1 has the same prefix; give a prefix once");
+    assert_place(map, "10.0.0.1", "a:b");
+    here_map_free(map);
 }
 
 static void there_are_bounds(void **state)
@@ -154,8 +176,11 @@ static void there_are_bounds(void **state)
     assert_place(map, "10.3.63.255", "place:p65535");
     here_map_free(map);
     (void)snprintf(text + used, room - used, "11.0.0.0 = place:more\n");
-    assert_int_equal(map_read(text, &map), HERE_MAP_REFUSED);
+    assert_int_equal(map_read(text, &map), 0);
+    assert_int_equal(here_map_count(map), HERE_MAP_LINES_MAX);
+    assert_int_equal(here_map_left_out(map), 1);
     assert_non_null(strstr(reason, "65536 prefixes"));
+    here_map_free(map);
 
     memset(text, '\n', room);
     assert_int_equal(here_map_new(alloc_system(), text, room - 1, FRAME_BYTES, &map, reason),
@@ -307,6 +332,7 @@ int main(void)
         cmocka_unit_test(the_longest_prefix_wins),
         cmocka_unit_test(families_are_apart),
         cmocka_unit_test(what_is_wrong_is_named),
+        cmocka_unit_test(a_wrong_line_is_left_out),
         cmocka_unit_test(there_are_bounds),
         cmocka_unit_test(changes_are_noticed),
         cmocka_unit_test(answers_are_those_of_a_plain_search),

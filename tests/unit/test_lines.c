@@ -20,12 +20,14 @@ static int pipe_with(const char *bytes, size_t count)
     return ends[0];
 }
 
-/* Lines are counted from 1; a carriage return and a missing last newline do not matter. */
+/* Lines are counted from 1; a carriage return, a missing last newline and a mark of UTF-8 in front
+ * do not matter. A mark elsewhere is text. */
 static void test_lines(void **state)
 {
     (void)state;
-    static const char input[] = "one\n\ntwo\r\nlast";
-    static const char *const expected[] = {"one", "", "two", "last"};
+    static const char input[] = "\xEF\xBB\xBF"
+                                "one\n\ntwo\r\n\xEF\xBB\xBFlast";
+    static const char *const expected[] = {"one", "", "two", "\xEF\xBB\xBFlast"};
     struct lines lines;
     const char *line = NULL;
     size_t length = 0;

@@ -216,11 +216,12 @@ static enum pump_verdict submit_record(struct import *import, struct pump_item *
                                        struct record *record)
 {
     const char *name = import->options->host != NULL ? import->options->host : record->host;
+    const struct hearsay_host *host = hearsay_find_host(import->cli->connection, name);
+    /* What --host names, all lines lack: the answer to the first ends the import. */
+    if (host == NULL && (!record->has_filter || import->options->host == NULL)) {
+        return import_skip(import, item, "the server has no such host");
+    }
     if (!record->has_filter) {
-        const struct hearsay_host *host = hearsay_find_host(import->cli->connection, name);
-        if (host == NULL) {
-            return import_skip(import, item, "the server has no such host");
-        }
         enum pump_verdict verdict = encode_record(import, item, host, record);
         if (verdict != PUMP_IS_SENT) {
             return verdict;

@@ -41,6 +41,10 @@ static int give_line(struct lines *lines, size_t length, size_t ending, const ch
     if (length > LINES_BYTES_MAX) {
         return LINES_TOO_LONG;
     }
+    if (lines->number == 1 && length >= 3 && memcmp(line, "\xEF\xBB\xBF", 3) == 0) {
+        line += 3;
+        length -= 3;
+    }
     *out_line = line;
     *out_length = length > 0 && line[length - 1] == '\r' ? length - 1 : length;
     return 0;

@@ -31,7 +31,8 @@ void lines_deinit(struct lines *lines); /* a zeroed one is fine */
 
 /*
  * Finds the next complete line in the buffer. The newline at the end of the line, and a carriage
- * return before the newline, are removed. The last line of the input may lack a newline. Returns:
+ * return before the newline, are removed, and so is the mark of UTF-8 that some editors write in
+ * front of the first line. The last line of the input may lack a newline. Returns:
  *
  *   0               *out_line is the line, borrowed until the next lines_read or lines_deinit
  *   LINES_MORE      no line is complete: call lines_read, then call again
