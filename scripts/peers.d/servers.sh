@@ -91,6 +91,7 @@ listen = $sockets/hearsayd
 [limits]
 messages = 5000000
 bytes = 8G
+cache = 64M
 CONF
     start_hearsayd
     # shellcheck disable=SC2086 # words, or nothing
