@@ -15,9 +15,7 @@ enum {
                         * the group from these */
     ANY_PERCENT = 100, /* for groups of messages that fit no other group: the union may have any
                         * percentage of its bits set */
-    SMALL_LEAST = 2,   /* messages of a group that is not full */
-    SMALL_PARTS = 3    /* a window of n messages in a big tree gets at most n / (SMALL_PARTS *
-                        * TREE_GROUP) small groups of similar messages */
+    SMALL_LEAST = 2    /* messages of a group that is not full */
 };
 
 /* A number for each message of a window, for each centre, and a byte for each group. */
@@ -41,7 +39,6 @@ int tree_arranger_init(struct tree_arranger *arranger, const struct tree *tree,
         .order = order,
         .window_room = room,
         .most_percent = tree_is_small(tree) ? TREE_SMALL_PERCENT : TREE_UNION_PERCENT,
-        .may_be_small = tree_is_small(tree),
     };
     arranger->scores = alloc_array(alloc, scores_room(order, room), sizeof(*arranger->scores));
     arranger->histogram = alloc_array(alloc, (size_t)tree->bits * 2 + 2, sizeof(uint32_t));
@@ -86,10 +83,10 @@ void tree_arranger_deinit(struct tree_arranger *arranger)
 }
 
 /*
- * Returns whether the tree is small: groups may then have few messages. A small tree, such as that
- * of one epoch, may have only one or two messages of each place. A group of eight would mix several
- * places, and its union would rule out few queries. Smaller groups use more lanes, and a lane takes
- * as much memory as a filter; so a big tree has mostly full groups.
+ * Returns whether the tree is small: the unions of its groups are less full then. A small tree,
+ * such as that of one epoch, may have only one or two messages of each place. A group of eight
+ * would mix several places, and its union would rule out few queries. Smaller groups use more
+ * lanes, and a lane takes as much memory as a filter; so a big tree has fuller unions.
  */
 bool tree_is_small(const struct tree *tree)
 {
@@ -340,18 +337,16 @@ static void arrange_emit(struct tree_arranger *arranger, uint32_t *positions, si
     }
 }
 
-/*
- * Forms groups of at least `least` messages, at most `most_groups` groups. Messages that fit no
- * group move to the end of `positions`. Returns how many messages are in groups.
- */
+/* Forms groups of at least `least` messages. Messages that fit no group move to the end of
+ * `positions`. Returns how many messages are in groups. */
 static size_t form_groups(struct tree_arranger *arranger, uint32_t *positions, size_t count,
-                          uint32_t most_percent, size_t least, size_t most_groups)
+                          uint32_t most_percent, size_t least)
 {
     size_t group_count = 0;
     size_t grouped = 0;
 
     load_window(arranger, positions, count);
-    for (size_t left = count; left > 0 && group_count < most_groups;) {
+    for (size_t left = count; left > 0;) {
         uint32_t *group = arranger->scores + grouped;
         size_t size = form_group(arranger, &left, most_percent, least, group);
 
@@ -366,20 +361,18 @@ static size_t form_groups(struct tree_arranger *arranger, uint32_t *positions, s
 }
 
 /*
- * Forms full groups first. Then forms smaller groups of similar messages. Each group takes a lane,
- * so in a big tree the number of these smaller groups is at most a 24th of `count`; a small tree
- * has no such limit. The messages that are left form groups whether they are similar or not. Such
- * groups rule out few queries.
+ * Forms full groups first. Then forms smaller groups of similar messages, as many as there are:
+ * each takes a lane, but a few more lanes cost a query less than groups of messages that are not
+ * similar. The messages that are left form groups whether they are similar or not. Such groups rule
+ * out few queries.
  */
 void tree_arrange_window(struct tree_arranger *arranger, uint32_t *positions, size_t count)
 {
     size_t first = arranger->order->group_count;
-    size_t grouped =
-        form_groups(arranger, positions, count, arranger->most_percent, TREE_GROUP, SIZE_MAX);
-    size_t most_small = arranger->may_be_small ? SIZE_MAX : count / TREE_GROUP / SMALL_PARTS;
+    size_t grouped = form_groups(arranger, positions, count, arranger->most_percent, TREE_GROUP);
 
     grouped += form_groups(arranger, positions + grouped, count - grouped, arranger->most_percent,
-                           SMALL_LEAST, most_small);
-    (void)form_groups(arranger, positions + grouped, count - grouped, ANY_PERCENT, 1, SIZE_MAX);
+                           SMALL_LEAST);
+    (void)form_groups(arranger, positions + grouped, count - grouped, ANY_PERCENT, 1);
     tree_gather_alike(arranger, positions, first);
 }

@@ -15,7 +15,8 @@ enum {
      */
     SWEEP_PERCENT = 50,
     SWEEP_SIFTED_PERCENT = 75, /* the same while blocks are compared in steps */
-    STEP = 64                  /* groups that are tested against the same k-th best */
+    STEP = 64,                 /* groups that are tested against the same k-th best */
+    NEWEST_FIRST = 16          /* groups that are opened one by one, if they may all tie */
 };
 
 /*
@@ -370,6 +371,44 @@ static bool should_sweep(const struct walk *walk, const struct tree_node *node, 
            passing * BITS_BLOCK * 100 > node->slot_count * percent;
 }
 
+/* Returns which of some groups has the newest message: an index in `groups`. */
+static size_t newest_of(const struct tree_node *node, const uint16_t *groups, size_t count)
+{
+    size_t newest = 0;
+
+    for (size_t i = 1; i < count; i++) {
+        if (node->groups[groups[i]].newest_ms > node->groups[groups[newest]].newest_ms) {
+            newest = i;
+        }
+    }
+    return newest;
+}
+
+/*
+ * Of some groups whose messages may all be equal to the query, as on a board, opens those with the
+ * newest messages, one by one: they usually have the k best, and then no other group can have any.
+ * Sets the reach of the groups that are done to REACH_DONE. Returns how many are left in `groups`.
+ */
+static size_t open_newest(struct walk *walk, const struct tree_node *node, struct kept_node *kept,
+                          uint16_t *groups, size_t count)
+{
+    for (size_t i = 0; i < NEWEST_FIRST && count > 0; i++) {
+        size_t newest = newest_of(node, groups, count);
+        uint16_t group = groups[newest];
+
+        if (!walk_may_reach(walk, REACH_MOST, node->groups[group].newest_ms)) {
+            while (count > 0) { /* the other groups are older still */
+                kept->reach[groups[--count]] = REACH_DONE;
+            }
+            return 0;
+        }
+        walk_open(walk, node, &group, 1, kept);
+        kept->reach[group] = REACH_DONE;
+        memmove(groups + newest, groups + newest + 1, (--count - newest) * sizeof(*groups));
+    }
+    return count;
+}
+
 /* Opens groups of a node, from the last to the first in the cases in which search.c, best_node,
  * takes the last node. */
 static void open_listed(struct walk *walk, const struct tree_node *node,
@@ -405,6 +444,9 @@ uint16_t walk_open_best(struct walk *walk, const struct tree_node *node, struct 
         walk->cursor->swept++;
         walk_sweep(walk, node);
         return REACH_DONE;
+    }
+    if (least >= REACH_MOST && walk->probe->query->found == NULL) {
+        count = open_newest(walk, node, kept, groups, count);
     }
     open_listed(walk, node, kept, groups, count);
     for (size_t i = 0; i < count; i++) {

@@ -471,7 +471,6 @@ struct tree_arranger {
     struct tree_order *order;
     size_t window_room;    /* messages of a window, at most */
     uint32_t most_percent; /* TREE_UNION_PERCENT or TREE_SMALL_PERCENT */
-    bool may_be_small;     /* true in a small tree: any number of groups may have few messages */
     uint64_t *rows;        /* the window's filters, interleaved */
     uint16_t *cardinalities;
     uint32_t *numbers; /* for each row, the number of its message in the window */
@@ -508,8 +507,8 @@ void tree_gather_alike(struct tree_arranger *arranger, uint32_t *positions, size
  */
 void tree_part_loose(struct tree_arranger *arranger);
 
-/* Returns whether the tree has at most tree->small_most messages. Then groups may have few
- * messages, although each group takes a lane: see arrange.c. */
+/* Returns whether the tree has at most tree->small_most messages. Then the unions of its groups are
+ * less full, although that takes more lanes: see arrange.c. */
 bool tree_is_small(const struct tree *tree);
 
 /* Returns whether grouping similar messages can save time. True if the filters of the tree have, on

@@ -56,6 +56,7 @@ int bench_joint(const struct bench_options *options, struct report *report);
  */
 int bench_index(int argc, char **argv);
 int bench_arrange(int argc, char **argv);
+int bench_bound(int argc, char **argv);
 int bench_epochs(int argc, char **argv);
 int bench_hood(int argc, char **argv);
 int bench_thesis(int argc, char **argv);

@@ -33,6 +33,7 @@ static const struct command commands[] = {
     {"joint", "what unions claim, with and without a joint section", bench_joint, NULL},
     {"all", "all of these", NULL, NULL},
     {"index", "the engines of the index beside one another: docs/tree.md", NULL, bench_index},
+    {"bound", "how much any tree can leave out: docs/notes/tree.md", NULL, bench_bound},
     {"arrange", "what it takes to arrange an index while it serves", NULL, bench_arrange},
     {"epochs", "a query over many epochs beside one tree: docs/tree.md", NULL, bench_epochs},
     {"hood", "access points that a query of a neighbourhood asks: docs/notes/hood.md", NULL,
@@ -97,7 +98,7 @@ static void print_commands(char *out, size_t room)
                          commands[i].help);
     }
     (void)snprintf(out + used, room - (size_t)used,
-                   "\nThe last ten have options of their own: hearsay-bench index --help.\n"
+                   "\nThe last eleven have options of their own: hearsay-bench index --help.\n"
                    "Options of the others:");
 }
 

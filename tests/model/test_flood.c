@@ -531,11 +531,68 @@ static void test_floods_compare_little(void **state)
     }
 }
 
+/* ---- boards ---- */
+
+/* The label of a place, and a topic that no other message has. */
+static void make_topic(uint32_t i, uint64_t *out)
+{
+    set_label(1, 0, out);
+    set_label(2, i, out);
+}
+
+static void make_place(uint32_t i, uint64_t *out)
+{
+    (void)i;
+    set_label(1, 0, out);
+}
+
+/*
+ * On a board all messages have the label of the place, and other labels that a reader does not ask
+ * for. So all tie, and the newest are the answer. A query compares as many messages as it shows and
+ * a few more, besides the groups of each node that it counts, whether the newest ones are in the
+ * last groups or, as after a rebuild, anywhere.
+ */
+static void test_a_board_compares_the_newest(void **state)
+{
+    enum { COUNT = 4000, MORE = 16 * TREE_GROUP };
+
+    (void)state;
+    begin_world(true);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        uint64_t filter[WORDS] = {0};
+
+        make_topic(i, filter);
+        insert(filter, i, INT64_MAX, DISTANCE_ONE_PPM);
+    }
+    for (int in_bulk = 0; in_bulk < 2; in_bulk++) {
+        struct question question;
+        uint32_t groups = 0;
+
+        assert_int_equal(in_bulk == 1 ? renew_index(world.index) : 0, 0);
+        const struct tree *tree = tree_of_index(world.index);
+        for (uint32_t n = 0; n < tree->node_count; n++) {
+            groups += tree->nodes[n]->group_count;
+        }
+        begin_question(&question, make_place);
+        struct index_search *search = ask(&question, world.index, INDEX_METRIC_PHI);
+        assert_int_equal(index_search_step(search, UINT64_MAX, NOW_MS), 0);
+        check_same(&question, INDEX_METRIC_PHI, search);
+        uint32_t compared = (uint32_t)index_search_comparisons(search);
+        printf("board%s: %u compared, %u groups\n", in_bulk == 1 ? ", arranged" : "", compared,
+               groups);
+        assert_in_range(compared, K, groups + MORE);
+        index_search_free(search);
+        scalable_deinit(&question.seen);
+    }
+    end_world();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_step_ends_within_an_entry),
         cmocka_unit_test(test_entries_that_change_between_steps),
+        cmocka_unit_test(test_a_board_compares_the_newest),
         cmocka_unit_test(test_floods_compare_little),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
