@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes C from the schema: the plain structs and enums, and the tables of the codec.
+"""Makes C from the schema: the plain structs and enums, the tables of the codec, and sizes.
 
 usage: generate.py HEARSAY_PROTO BRIDGE_PROTO FOLDER
 
-Writes messages.h (of hearsay.proto), letters.h (of bridge.proto) and tables.c to FOLDER. The build
-runs it; nobody edits what it makes. It needs only Python, so that it runs wherever the tree is built.
+Writes messages.h (of hearsay.proto), letters.h (of bridge.proto), tables.c, sizes.h and sizes.c to
+FOLDER. The build runs it; nobody edits what it makes. It needs only Python, so that it runs wherever the tree is built.
 
 The head of hearsay.proto says what the comments of the schema mean that this script reads. A line that
 it does not understand is an error, so that no limit is lost by a slip of the pen.
@@ -25,6 +25,7 @@ SCALARS = {
     "bytes": ("BYTES", "ProtobufCBinaryData", "struct msg_bytes"),
 }
 ENVELOPES = ("Request", "Response", "Letter")
+SIZED = ("Results", "Match")  # their exact sizes are asked for, and so those of the messages in them
 FORMS = {"a host name": "host", "a media type": "media_type", "a line": "line", "a language tag": "language"}
 VALUE = r"[A-Z][A-Z0-9_]*|\d+"
 RANGE = re.compile(rf"(?:(cut to|up to|at least) )?({VALUE})(?: to ({VALUE}))?(?: (bytes|ppm))?|ppm")
@@ -426,6 +427,83 @@ class Schema:
         yield f"}};\nconst size_t codec_count_count = {len(rows)};"
 
 
+    # --- sizes --------------------------------------------------------------------------------
+
+    def sized(self, path):
+        """The messages that have a function for their exact size, each after those that it holds."""
+        wanted = {self.messages[name] for name in SIZED}
+        messages = [message for message in self.sorted(path) if message.fields]
+        for message in reversed(messages):
+            if message in wanted:
+                wanted |= {self.messages[field.type] for field in message.fields if field.type in self.messages}
+        return [message for message in messages if message in wanted]
+
+    def sizes_header(self, path):
+        yield ('/* Made by proto/generate.py from hearsay.proto. */\n#ifndef PROTO_SIZES_H\n#define PROTO_SIZES_H\n\n'
+               '#include <stddef.h>\n\n#include "proto/messages.h"\n')
+        yield ("/*\n * The most bytes of a message within another one, with its tag and length, but without the messages\n"
+               " * and lists that it holds, and without its texts and bytes, whose tags and lengths count. Bytes whose\n"
+               " * number is fixed count as well.\n */\nenum {")
+        for message in self.sorted(path):
+            if message.fields:
+                name = f"CODEC_{message.snake.upper()}_BARE_BYTES_MAX"
+                parts = [most for most in map(self.most_bytes, message.fields) if most]
+                yield f"    {name} = {' + '.join(['4', *parts])},"
+        yield "};\n\n/* The exact bytes of a message, without its tag and length. */"
+        yield from (f"size_t codec_size_{message.snake}(const {message.struct()} *message);"
+                    for message in self.sized(path))
+        yield "\n#endif"
+
+    def most_bytes(self, field):
+        """The most bytes of a field; a length takes at most 3, because a frame is below 2^21."""
+        tag = tag_bytes(field)
+        if field.repeated or field.type in self.messages:
+            return None
+        if field.type in ("string", "bytes"):
+            is_fixed = field.minimum is not None and field.minimum == field.maximum
+            return f"{tag + 3} + {field.minimum}" if is_fixed else str(tag + 3)
+        return str(tag + {"bool": 1, "uint64": 10, "int64": 10}.get(field.type, 5))
+
+    def sizes(self, path):
+        yield ('/* Made by proto/generate.py from hearsay.proto. */\n#include "proto/codec/size.h"\n'
+               '#include "proto/sizes.h"')
+        for message in self.sized(path):
+            yield (f"\nsize_t codec_size_{message.snake}(const {message.struct()} *message)\n{{\n"
+                   "    size_t size = 0;\n")
+            for field in message.fields:
+                yield from self.size(field)
+            yield "    return size;\n}"
+
+    def size(self, field):
+        """The lines that add the size of a field to `size`."""
+        tag, own = tag_bytes(field), "message->" + field.own()
+        if field.repeated and field.type in self.messages:
+            inner = self.messages[field.type].snake
+            return [f"    for (size_t i = 0; i < message->{field.count()}; i++) {{",
+                    f"        size += size_of_data({tag}, codec_size_{inner}(&{own}[i]));", "    }"]
+        if field.type in ("string", "bytes") and not (field.repeated or field.cut or field.absent):
+            data, count = ("text", "length") if field.type == "string" else ("data", "count")
+            return [f"    size += {own}.{data} != NULL ? size_of_data({tag}, {own}.{count}) : 0;"]
+        if field.type in self.messages:
+            more = f"size_of_data({tag}, codec_size_{self.messages[field.type].snake}(&{own}))"
+        elif field.repeated or field.type in ("string", "bytes"):
+            raise SystemExit(f"{field.name}: there is no size of such a field yet; see Schema.size")
+        else:
+            more = f"size_of_number({tag}, (uint64_t){own})"
+        absent = field.absent or "0"
+        if field.type in self.enums and field.absent:
+            absent = self.enums[field.type].c_name(field.absent)
+        if self.flag(field):
+            more = f"message->{self.flag(field)} ? {more} : 0"
+        elif field.type not in self.messages and not field.needed:
+            more = f"(uint64_t){own} != (uint64_t){absent} ? {more} : 0"
+        return [f"    size += {more};"]
+
+
+def tag_bytes(field):
+    return 1 if field.number < 16 else 2
+
+
 def offset(member, struct, name, kind):
     """An item of a row that does not compile if the member of the struct has another type."""
     return f".{member} = MAP_OFFSET({struct}, {name}, {kind})"
@@ -448,6 +526,8 @@ def main():
         "messages.h": schema.header(hearsay, "PROTO_MESSAGES_H", '#include "proto/msg_base.h"'),
         "letters.h": schema.header(bridge, "PROTO_LETTERS_H", '#include "proto/msg.h"'),
         "tables.c": schema.tables(),
+        "sizes.h": schema.sizes_header(hearsay),
+        "sizes.c": schema.sizes(hearsay),
     }
     for name, lines in made.items():
         (pathlib.Path(folder) / name).write_text("\n".join(lines) + "\n", encoding="utf-8")

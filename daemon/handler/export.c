@@ -95,16 +95,7 @@ static void on_exported(struct persist_read *read)
 static void choose_page(uint32_t frame_bytes, uint32_t wanted, size_t *out_entries,
                         size_t *out_bytes)
 {
-    static const uint8_t hash[LIMIT_HASH_BYTES];
-    struct msg_exported_message bare = {
-        .id = {hash, MESSAGE_ID_BYTES},
-        .epoch = UINT64_MAX,
-        .deposited_ms = INT64_MAX,
-        .expires_ms = INT64_MAX,
-        .reach_ppm = UINT32_MAX,
-        .withdraw_hash = {hash, LIMIT_HASH_BYTES},
-    };
-    size_t overhead = codec_exported_bytes_max(&bare) + 3 * 5; /* three lengths */
+    const size_t overhead = CODEC_EXPORTED_MESSAGE_BARE_BYTES_MAX;
     size_t most = frame_bytes / 4 / overhead;
     size_t entries = wanted == 0 || wanted > EXPORT_PAGE_MAX ? EXPORT_PAGE_MAX : wanted;
 

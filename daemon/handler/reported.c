@@ -106,7 +106,7 @@ static size_t describe_entry(struct service *service, const struct persist_entry
             (struct msg_text){entry->message.media_type, entry->message.media_type_bytes};
     }
     out->reason_count = split_reasons(service, entry, &out->reasons);
-    size_t bytes = codec_result_bytes_max(0, out->media_type.length);
+    size_t bytes = CODEC_REPORTED_MESSAGE_BARE_BYTES_MAX + out->media_type.length;
 
     for (size_t i = 0; i < out->reason_count; i++) {
         bytes += out->reasons[i].text.length + REASON_TAG_BYTES;
@@ -147,7 +147,7 @@ static size_t fill_list(struct reported_job *job, struct msg_reported_message *m
         size_t bytes = describe_entry(job->base.service, entry, out);
         if (count == 0 && used + bytes > frame_bytes) { /* or no page would ever get past it */
             out->reason_count = 0;
-            bytes = codec_result_bytes_max(0, out->media_type.length);
+            bytes = CODEC_REPORTED_MESSAGE_BARE_BYTES_MAX + out->media_type.length;
         }
         used += bytes;
         if (count > 0 && used > frame_bytes) {
@@ -297,7 +297,7 @@ static size_t fill_page(const struct page_job *job, struct msg_reported_message 
         size_t bytes = describe_entry(service, &job->entries[at], out);
         if (count == 0 && used + bytes > frame_bytes) { /* or no page would ever get past it */
             out->reason_count = 0;
-            bytes = codec_result_bytes_max(0, out->media_type.length);
+            bytes = CODEC_REPORTED_MESSAGE_BARE_BYTES_MAX + out->media_type.length;
         }
         used += bytes;
         if (count > 0 && (used > frame_bytes || stored->payload_bytes > frame_bytes - used)) {

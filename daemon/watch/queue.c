@@ -28,7 +28,7 @@ static void free_match(struct watcher *watcher, struct watch_match **list,
 static size_t match_bytes(const struct watch *watch, size_t content_bytes)
 {
     size_t frame_bytes = watch->watcher->service->config.limits.frame_bytes;
-    size_t bare = CODEC_ENVELOPE_BYTES_MAX + codec_result_bytes_max(0, 0);
+    size_t bare = CODEC_ENVELOPE_BYTES_MAX + CODEC_RESULT_BARE_BYTES_MAX;
 
     if (!watch->with_payload || content_bytes > frame_bytes) {
         return bare;

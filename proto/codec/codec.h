@@ -18,6 +18,7 @@
 #include "proto/bytes.h"
 #include "proto/limits.h"
 #include "proto/msg.h"
+#include "proto/sizes.h"
 
 /* Named outcomes of decoding. */
 enum {
@@ -70,17 +71,6 @@ int codec_encode_response(const struct msg_response *response, size_t limit_byte
                           struct bytes *out);
 
 /*
- * Each returns an upper bound in bytes. codec_result_bytes_max: how much longer a Results frame
- * becomes by one result with a payload and a media type of these sizes, without the field `host`
- * (CODEC_HOST_BYTES_MAX). codec_exported_bytes_max:
- * how much longer an Exported frame becomes by one message. codec_change_bytes_max: how much longer
- * a Changed or Apply frame becomes by one change.
- */
-size_t codec_result_bytes_max(size_t payload_bytes, size_t media_type_bytes);
-size_t codec_exported_bytes_max(const struct msg_exported_message *message);
-size_t codec_change_bytes_max(const struct msg_change *change);
-
-/*
  * Each returns an exact size in bytes. codec_result_bytes: one result within a Results frame.
  * codec_results_bytes: a Results frame without its header; results_bytes is the sum of
  * codec_result_bytes over its results. codec_match_bytes: a Match frame without its header.
@@ -89,11 +79,11 @@ size_t codec_result_bytes(const struct msg_result *result);
 size_t codec_results_bytes(const struct msg_response *response, size_t results_bytes);
 size_t codec_match_bytes(const struct msg_response *response);
 
-/* The most bytes of the field `host` of a result. */
-enum { CODEC_HOST_BYTES_MAX = LIMIT_HOST_BYTES + 2 };
-
 /* The most bytes of a notice within a Results frame. */
-enum { CODEC_NOTICE_BYTES_MAX = LIMIT_NOTICE_BYTES + LIMIT_LANGUAGE_BYTES + 40 };
+enum {
+    CODEC_NOTICE_BYTES_MAX =
+        CODEC_HOUSE_NOTICE_BARE_BYTES_MAX + LIMIT_NOTICE_BYTES + LIMIT_LANGUAGE_BYTES
+};
 
 /*
  * The most bytes of a Results, Exported or Changed frame without its results, messages or changes,

@@ -43,7 +43,6 @@ int codec_decode_response(const uint8_t *frame, size_t length, struct arena *are
 int codec_encode_response(const struct msg_response *response, size_t limit_bytes,
                           struct bytes *out)
 {
-    return map_write_frame(response->id,
-                           codec_body(&response_envelope, response->kind), NULL,
+    return map_write_frame(response->id, codec_body(&response_envelope, response->kind), NULL,
                            response, limit_bytes, out);
 }

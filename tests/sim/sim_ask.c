@@ -207,6 +207,12 @@ static void put_admin(const struct world *world, const struct w_request *request
     case MSG_REQUEST_ACCEPT:
         out->accept = (struct msg_accept){host, text_of(request->word)};
         break;
+    case MSG_REQUEST_BACKUP:
+        out->backup.path = text_of(request->word);
+        break;
+    case MSG_REQUEST_LOG_LEVEL:
+        out->log_level.level = text_of(request->word);
+        break;
     default: /* it has no fields */
         break;
     }

@@ -293,7 +293,8 @@ static void expect_stats(struct world *world, struct w_request *request)
 
 static bool is_administrative(enum msg_request_kind kind)
 {
-    return kind >= MSG_REQUEST_STATS && kind <= MSG_REQUEST_LOG_LEVEL;
+    /* the sim expects answers to an export apart */
+    return kind >= MSG_REQUEST_STATS && kind <= MSG_REQUEST_BANS && kind != MSG_REQUEST_EXPORT;
 }
 
 static void expect_administrative(struct world *world, struct w_request *request)

@@ -249,7 +249,7 @@ struct world {
     uint64_t trace; /* of all that clients have got */
 
     uint64_t sessions, restarts, answers, matches, errors, arranged; /* for the report */
-    uint64_t kinds[MSG_RESPONSE_EPOCH_CHANGED + 1];
+    uint64_t kinds[MSG_RESPONSE_SIMILAR_LIST + 1]; /* the largest number of a kind */
 };
 
 extern struct world *the_world; /* for what the linker puts in between */

@@ -213,13 +213,8 @@ static void begin_read(struct changes_job *page)
 /* Chooses how many changes an answer may have so that it fits one frame: see export.c. */
 static void choose_page(uint32_t frame_bytes, uint32_t wanted, struct changes_job *page)
 {
-    static const uint8_t hash[LIMIT_HASH_BYTES];
-    static const struct msg_change bare = {
-        .has_message = true,
-        .has_decision = true,
-        .message = {.id = {hash, MESSAGE_ID_BYTES}, .withdraw_hash = {hash, LIMIT_HASH_BYTES}},
-    };
-    size_t overhead = codec_change_bytes_max(&bare);
+    const size_t overhead = CODEC_CHANGE_BARE_BYTES_MAX + CODEC_EXPORTED_MESSAGE_BARE_BYTES_MAX +
+                            CODEC_DECISION_ID_BARE_BYTES_MAX;
     size_t most = frame_bytes / 4 / overhead;
 
     page->most = wanted == 0 || wanted > LIMIT_CHANGES ? LIMIT_CHANGES : wanted;
