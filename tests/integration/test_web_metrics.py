@@ -154,7 +154,7 @@ def test_labels_and_number_of_series(web):
     ("listen = 127.0.0.1:9118 metrics", "all lines are for metrics"),
     ("listen = /run/x metrics", "metrics are for an address and a port without a proxy"),
     ("listen = 127.0.0.1:9118 proxied metrics", "metrics are for an address and a port without"),
-    ("listen = 127.0.0.1:9118 figures", "words proxied, metrics, freebind and senders=address may"),
+    ("listen = 127.0.0.1:9118 figures", "`figures` may not follow an address; proxied, metrics, freebind and senders=address may"),
 ])
 def test_listeners_that_are_refused(tmp_path, lines, sentence):
     code, err = check(tmp_path, lines)
