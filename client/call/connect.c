@@ -60,6 +60,7 @@ int hearsay_ask_for(struct hearsay *server, const uint8_t *address, size_t addre
         return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the address has %zu bytes, not %d or %d",
                         address_bytes, LIMIT_ADDRESS_BYTES_MIN, LIMIT_ADDRESS_BYTES);
     }
+    sodium_memzero(server->asker_bytes, sizeof(server->asker_bytes)); /* of whom it was before */
     if (address != NULL) {
         memcpy(server->asker_bytes[0], address, address_bytes);
         asker.on_behalf = (struct msg_bytes){server->asker_bytes[0], address_bytes};

@@ -32,7 +32,6 @@ enum {
 
 static void board_connect(struct board *board);
 static void board_send(struct board *board);
-static void queue_ask(struct board *board, struct ask *ask, const struct http_address *client);
 
 static int64_t loop_now(const struct board *board)
 {
@@ -146,18 +145,24 @@ static int ask_submit(struct board *board, struct ask *ask, uint64_t *out_ticket
     return status;
 }
 
-/* Tells the sender of a client that it has to wait, and asks for the next one who waits. */
+/* Tells the sender of a client that it has to wait, and queues the question for the next one who
+ * waits. */
 static void ask_limit(struct board *board, struct ask *ask, const struct http_address *client,
                       const struct hearsay_error *error)
 {
     struct board_reply reply = {.outcome = BOARD_LIMITED, .error = error};
     struct http_address refused = *client; /* of the ask, or of a waiter that goes */
 
+    struct ask *victim = NULL;
+
     ask_land(&board->asks, ask);
-    ask->pins++;
+    ask->pins++; /* a reader who is told now may ask for more */
     ask_give(ask, &reply, &refused);
     if (ask->waiters != NULL && ask->ticket == 0) {
-        queue_ask(board, ask, &ask->waiters->client);
+        victim = ask_queue(&board->asks, ask, &ask->waiters->client, loop_now(board));
+    }
+    if (victim != NULL) {
+        ask_refuse(board, victim, BOARD_BUSY, NULL);
     }
     ask->pins--;
 }
@@ -420,7 +425,16 @@ static void take_answer(struct board *board, struct ask *ask, const struct hears
         if (answer_outcome(&reply->error) == BOARD_LIMITED) {
             refused_note(&board->refused, &ask->payer, reply->error.retry_after_ms,
                          loop_now(board));
+        }
+        if (answer_outcome(&reply->error) == BOARD_LIMITED && ask->fair != NULL) {
+            answer = ask->fair; /* what was asked for is there; only more is not */
+            ask->fair = NULL;
+            answer->list.has_older = true;
+            break;
+        }
+        if (answer_outcome(&reply->error) == BOARD_LIMITED) {
             ask_limit(board, ask, &ask->payer, &reply->error);
+            board_send(board);
             return;
         }
         if ((reply->error.code == HEARSAY_CODE_NOT_FOUND ||

@@ -208,13 +208,16 @@ int program_start(struct program *program, const struct settings_program *page,
     program->page = page;
     program->options = options;
     program->config = *config;
+    program->stay.lock = -1;
     runtime_init(&program->runtime, !config->no_call_filter);
     int rc = uv_loop_init(&program->loop);
     if (rc != 0) {
         return reason_set(out_reason, "event loop: %s", uv_strerror(rc));
     }
     rc = listen_open(config, &program->listen, out_reason);
-    stay_open(&program->stay, config, (int64_t)uv_now(&program->loop));
+    if (rc == 0) {
+        stay_open(&program->stay, config, (int64_t)uv_now(&program->loop));
+    }
     rc = rc == 0 ? user_become(config, out_reason) : rc;
     rc = rc == 0 ? web_config_read_rules(&program->config, out_reason) : rc;
     if (rc == 0) {

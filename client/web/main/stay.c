@@ -95,10 +95,13 @@ void stay_open(struct stay *stay, const struct web_config *config, int64_t now_m
     stay->lock = -1;
     portal_init(&stay->own);
     stay->portal = &stay->own;
-    if (config->portal != WEB_PORTAL_OFFLINE) {
+    int rc = write_path(config, path);
+    if (config->portal != WEB_PORTAL_OFFLINE) { /* nobody stays any more */
+        if (rc == 0 && config->section == WEB_SECTION_WEB) {
+            (void)unlink(path);
+        }
         return;
     }
-    int rc = write_path(config, path);
     if (rc == 0) {
         stay->lock = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
         rc = stay->lock >= 0 ? check_file(stay->lock) : errno;
