@@ -364,6 +364,8 @@ class Schema:
             numbers = self.enums[field.type].numbers()
             minimum, maximum = min(numbers), max(numbers)
             gaps = set(range(minimum, maximum)) - set(numbers)
+            if len(gaps) > 1:
+                raise ValueError(f"{field.name}: the enum has more than one gap, the tables take one")
             items += [f".gap = {gap}" for gap in gaps]
         items += [f".min = {minimum}"] if minimum else []
         items += [f".max = {maximum}"] if maximum else []

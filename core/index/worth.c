@@ -75,7 +75,9 @@ void worth_rebuilt(struct worth *worth, const struct worth_counts *begun,
                    const struct worth_counts *counts)
 {
     uint64_t before = paid(worth, begun);
-    uint64_t credit = before > begun->messages ? before - begun->messages : 0;
+    uint64_t most = (uint64_t)(WORTH_SHARE - 1) * begun->messages; /* as the first index has */
+    uint64_t left = before > begun->messages ? before - begun->messages : 0;
+    uint64_t credit = left < most ? left : most;
     bool is_kept = (uint64_t)counts->worn * WORTH_FEW >= counts->messages;
 
     *worth = (struct worth){.searches = counts->searches,

@@ -78,10 +78,12 @@ static void give_back(void)
 #endif
 }
 
-/* What loading freed, before the rebuild takes as much again. */
-static void give_back_if_loaded(const struct arrange *arrange)
+/* What loading freed, before the rebuild takes as much again; once a rebuild, as it stops others
+ * who take memory. */
+static void give_back_if_loaded(struct arrange *arrange)
 {
-    if (arrange->gives_back) {
+    if (arrange->gives_back && !arrange->has_given_back) {
+        arrange->has_given_back = true;
         give_back();
     }
 }
@@ -204,6 +206,7 @@ static void arrange_begin(struct arrange *arrange, const struct host *host, stru
     arrange->begun_ms = arrange->now_ms;
     arrange->host = host;
     arrange->gives_back = arrange->loaded;
+    arrange->has_given_back = false;
     int rc = renewal_begin(epoch->index, &arrange->renewal);
     if (rc != 0) {
         note_failure(arrange, rc);

@@ -54,6 +54,7 @@ struct arrange {
     const struct host *hosts; /* borrowed: host_count hosts, as in the last call */
     size_t host_count;
     bool gives_back;         /* before and after arranging, freed memory goes back to the system */
+    bool has_given_back;     /* before it, already */
     bool loaded;             /* an index with messages loaded at the start waits for its first
                                 rebuild */
     int64_t loaded_ms;       /* when arrange_loaded was called */

@@ -41,11 +41,11 @@ static int shift_messages(struct store_database *database, const struct persist_
 {
     struct persist_message message;
     struct store_walk walk;
-    int rc =
-        store_walk_begin(&walk, database->db, &store_message_table,
-                         "+seq >= %" PRId64 " AND deposited_ms BETWEEN %" PRId64 " AND %" PRId64,
-                         op->message.seq, op->shift_from_ms, before_ms(op));
+    int rc = store_walk_begin(&walk, database->db, &store_message_table,
+                              "deposited_ms BETWEEN %" PRId64 " AND %" PRId64, op->shift_from_ms,
+                              before_ms(op));
 
+    walk.behind = op->message.seq - 1; /* messages of earlier runs are not read */
     while (rc == SQLITE_OK && (rc = store_walk_next(&walk, &message)) == SQLITE_ROW) {
         message.deposited_ms += op->shift_ms;
         message.expires_ms += op->shift_ms;

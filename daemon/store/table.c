@@ -387,7 +387,7 @@ int store_walk_begin(struct store_walk *walk, sqlite3 *db, const struct store_ta
     sqlite3_str *sql = sqlite3_str_new(db);
     va_list arguments;
 
-    *walk = (struct store_walk){.table = table};
+    *walk = (struct store_walk){.table = table, .behind = -1};
     sqlite3_str_appendf(sql, "SELECT * FROM %s WHERE (", table->name);
     append_keys(sql, table);
     sqlite3_str_appendf(sql, ") > (%.*s) AND ", (int)(3 * table->keys) - 2, "?, ?, ?");
@@ -420,7 +420,7 @@ static int step_behind(struct store_walk *walk)
 
     store_statement_reset(statement);
     /* Without a key of a row before: every key begins with a number that is not negative. */
-    int rc = sqlite3_bind_int64(statement, 1, -1);
+    int rc = sqlite3_bind_int64(statement, 1, walk->behind);
     for (size_t i = 0; i < walk->table->keys && walk->keys[i] != NULL && rc == SQLITE_OK; i++) {
         rc = sqlite3_bind_value(statement, (int)i + 1, walk->keys[i]);
     }

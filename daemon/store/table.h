@@ -134,6 +134,8 @@ struct store_walk {
     const struct store_table *table;
     sqlite3_stmt *statement;
     sqlite3_value *keys[STORE_KEYS_MAX]; /* owned: the key of the row before; NULL: no such row */
+    int64_t
+        behind; /* the first row has a larger first part of the key; -1: it is the first of all */
 };
 
 /*

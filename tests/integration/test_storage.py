@@ -262,7 +262,7 @@ def run_preinst(daemon, schema, action="upgrade"):
     root = os.path.join(daemon.directory, "root")
     os.makedirs(os.path.join(root, "etc/hearsay"), exist_ok=True)
     with open(os.path.join(root, "etc/hearsay/hearsayd.conf"), "w", encoding="utf-8") as config:
-        config.write("[daemon]\ndata = /data\n")
+        config.write("[daemon]\n\tdata : /data \n")
     if not os.path.lexists(os.path.join(root, "data")):
         os.symlink(daemon.data, os.path.join(root, "data"))
     done = subprocess.run(["sh", "-c", text, "preinst", action, "0.2.0"], text=True, check=False,

@@ -134,9 +134,11 @@ class Worker(Pausable):
         gone = [rule for rule in rules if rule.is_there is False]
         if there and (len(rules) - len(gone) >= (MOST_BANS if is_ban else MOST_NOTICES) or self.rng.random() < 0.4):
             self._change_rule(self.rng.choice(there), False)
+        elif len(rules) - len(gone) >= (MOST_BANS if is_ban else MOST_NOTICES):
+            return  # there is none whose decision was answered
         elif gone and self.rng.random() < 0.3:
             self._change_rule(self.rng.choice(gone), True)
-        elif len(rules) - len(gone) < (MOST_BANS if is_ban else MOST_NOTICES):
+        else:
             rule = Rule(self.host, self.rng.randbytes(32).hex(), is_ban, where)
             with self.world.ledger.lock:
                 self.world.ledger.rules[rule.value] = rule

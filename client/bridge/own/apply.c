@@ -8,6 +8,8 @@
 #include "core/base/err.h"
 #include "proto/codec/letter.h"
 
+enum { ROOM_SAID_MS = 3600 * 1000 }; /* from one line about a decision without room to the next */
+
 /* The changes are kept as the letter of a page. */
 struct apply_job {
     struct apply_job *next;
@@ -171,12 +173,12 @@ void apply_lost(struct apply *apply)
 /* What an operator decided at a copy waits there, and comes again with each head of the host. */
 static void count_no_room(struct apply *apply, const struct apply_job *job, uint32_t count)
 {
-    uint64_t withheld;
+    uint64_t now_ms = uv_hrtime() / 1000000;
 
     if (job->as != HEARSAY_APPLY_AS_OPERATOR) {
         apply->no_room += count;
-    } else if (count > 0 &&
-               log_gate_opens(&apply->room_gate, (int64_t)(uv_hrtime() / 1000000), &withheld)) {
+    } else if (count > 0 && now_ms >= apply->room_said_ms) {
+        apply->room_said_ms = now_ms + ROOM_SAID_MS;
         log_warning("host %s: a notice or a ban of an operator at a copy waits there until another "
                     "one is lifted: the host has as many as it may have",
                     apply->host);

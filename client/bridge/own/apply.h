@@ -26,7 +26,7 @@ struct apply {
     uint64_t refused; /* changes that were left out, and requests that failed */
     uint64_t no_room; /* messages that hearsayd had no room for: not applied, and not in refused */
     struct log_gate gate;
-    struct log_gate room_gate; /* of decisions without room */
+    uint64_t room_said_ms; /* until then nothing is said of decisions without room */
 };
 
 /*
