@@ -256,8 +256,11 @@ def test_a_decision_that_the_owner_does_not_keep(make_pair):
     nothing waits for ever."""
     pair = make_pair("ap7")
     pair.kill("the reader's bridge")
+    before = pair.point.bridge.figures()["published_total"]
     with pair.point.daemon.administrator() as operator:
         operator.call(pb.Remove(host="ap7", id=pair.ids["show"]))
+    wait_until(lambda: pair.point.bridge.figures()["published_total"] > before, "the removal at the hub", PATIENCE)
+    pair.kill("the owner's bridge")  # else the later decision may come to it before the reader knows of its own
     with pair.reader.daemon.administrator() as operator:
         operator.call(pb.Restore(host="ap7", id=pair.ids["show"]))
     pair.start("the reader's bridge")
