@@ -35,7 +35,7 @@ enum {
     RENEWAL_FULL = 4     /* copy: not done; call take before the next call */
 };
 
-/* So many calls of copy are copied before RENEWAL_FULL. */
+/* After so many calls copy returns RENEWAL_FULL, and renewal_take must be called. */
 enum { RENEWAL_BATCHES = 2 };
 
 /*

@@ -20,10 +20,10 @@
  * only the rest counts as saved, which is at least half. Queries of another kind may come later and
  * compare far fewer, so observing goes on, and the smallest share since the last rebuild counts.
  *
- * Messages that come in a burst pay for more than one rebuild: the first index of N messages was
- * paid for four times. Many come while that rebuild is under way, and may be too few to pay for the
- * next one, although nobody asked for anything else than to have the burst arranged. So what was
- * paid and not used stays as `credit`, if enough messages came meanwhile.
+ * Messages of a burst pay for more than one rebuild: the first N messages of an index pay four
+ * times what their rebuild costs. More messages of the burst come during that rebuild, and they may
+ * be too few to pay for the next one, so that they would stay unarranged. Therefore a rebuild
+ * leaves what it did not cost as `credit` for the next one, if enough messages came during it.
  */
 #ifndef CORE_INDEX_WORTH_H
 #define CORE_INDEX_WORTH_H

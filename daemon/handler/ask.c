@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-
 #include "core/filter/bloom.h"
 #include "core/profile/profile.h"
 #include "daemon/limits/cost.h"

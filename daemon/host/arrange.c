@@ -138,10 +138,10 @@ static void arrange_end(struct arrange *arrange)
 }
 
 /*
- * Counts and logs a rebuild that has failed. If memory was short, no rebuild begins before
- * FAILED_REST_MS have passed. If too many messages came or went meanwhile, as in a burst, the next
- * one may begin at once: these messages, at least as many as the rebuild had arranged, have paid
- * for the work.
+ * Counts and logs a rebuild that has failed. If memory was short, the next rebuild waits for
+ * FAILED_REST_MS. If too many messages came or went during the rebuild, as in a burst, the next one
+ * may begin at once, because these messages pay for it: they are at least as many as the rebuild
+ * had arranged.
  */
 static void note_failure(struct arrange *arrange, int outcome)
 {

@@ -90,8 +90,8 @@ struct requester {
     /* the client's last request was refused because of a rate limit */
     bool is_over_rate;
     /*
-     * number of the client's searches that take turns or wait to begin; above 0 the session takes
-     * no more requests, unless it is a gateway's that speaks for itself
+     * number of the client's searches that take turns or wait to begin. Above 0 the session takes
+     * no more requests; only the session of a gateway without `on_behalf` goes on
      */
     uint32_t searches;
     uint64_t turn;           /* see requester_turn */

@@ -24,10 +24,11 @@ int settings_check_user(const struct settings_user *user, char *out_reason);
 
 /*
  * Becomes the user for good, and warns if this user cannot read the configuration. If the key is
- * not set, the process keeps its user, with a warning if that is root. Returns 0; or, with a
- * sentence in out_reason (SETTINGS_REASON_BYTES), SETTINGS_REFUSED as settings_check_user does and
- * if the process runs neither as root nor as the user, or -ERR_SYSTEM if the system did not let it:
- * then the process must end.
+ * not set, the process keeps its user, with a warning if that is root.
+ *
+ * Returns 0, SETTINGS_REFUSED or -ERR_SYSTEM. SETTINGS_REFUSED: settings_check_user refuses the
+ * user, or the process is neither root nor the user. -ERR_SYSTEM: the system did not allow the
+ * change, and the process must end. Both write a sentence to out_reason (SETTINGS_REASON_BYTES).
  */
 int settings_become_user(const struct settings_user *user, char *out_reason);
 

@@ -97,9 +97,9 @@ int store_table_insert(sqlite3 *db, const char *verb, const struct store_table *
 int store_table_read(sqlite3_stmt *statement, const struct store_table *table, void *out_row);
 
 /*
- * Reads the first row of a query into a struct without pointers. `value` is bound to the place 1;
- * NULL: the query has no place. Returns SQLITE_ROW, SQLITE_DONE for no row, SQLITE_CORRUPT for a
- * damaged row, or an error.
+ * Reads the first row of a query into a struct without pointers. `value` is bound to the parameter
+ * ?1 of the query; NULL: the query has no parameter. Returns SQLITE_ROW, SQLITE_DONE if there is no
+ * row, SQLITE_CORRUPT if the row is damaged, or another error of SQLite.
  */
 int store_table_query(sqlite3 *db, const char *sql, const struct store_value *value,
                       const struct store_table *table, void *out_row);

@@ -204,7 +204,8 @@ static void test_walk(void **state)
                                     "UPDATE decision SET host_id = 1 << 40 WHERE number = 10"
                                     " AND host_id = 2"),
                      SQLITE_OK);
-    int rc = store_walk_begin(&walk, db, &store_decision_table, "+time_ms < %" PRId64, INT64_C(100));
+    int rc =
+        store_walk_begin(&walk, db, &store_decision_table, "+time_ms < %" PRId64, INT64_C(100));
     while (rc == SQLITE_OK && (rc = store_walk_next(&walk, &decision)) == SQLITE_ROW) {
         decision.time_ms++;
         steps++;

@@ -107,8 +107,7 @@ static json_t *json_of_number(const struct map *map, const struct map_field *fie
         memcpy(&number, own + field->own, sizeof(number));
         value = number;
     }
-    if (field->own_count != 0 ? !*(const bool *)(own + field->own_count)
-                              : value == field->absent) {
+    if (field->own_count != 0 ? !*(const bool *)(own + field->own_count) : value == field->absent) {
         return NULL;
     }
     return field->type == MAP_ENUM  ? json_of_enum(map, field, number)

@@ -62,7 +62,8 @@ size_t apply_content_bytes(const struct msg_apply *asked);
 /* Makes the operation of a change that was checked. Its content goes to `at`; returns its end. */
 uint8_t *apply_fill(struct apply_item *item, const struct msg_change *change, uint8_t *at);
 
-/* The same for a rule that is_late, after the other changes. It may be left out then, or have no room. */
+/* The same for a rule that is_late, after the other changes. It may be left out then, or have no
+ * room. */
 void apply_fill_late(struct apply_item *item);
 
 /* --- apply_room.c ----------------------------------------------------------------------------- */
