@@ -4,8 +4,11 @@
 
 usage: generate.py HEARSAY_PROTO BRIDGE_PROTO FOLDER
 
-Writes messages.h (of hearsay.proto), letters.h (of bridge.proto), tables.c, sizes.h and sizes.c to
+Writes messages.h and internal.h (of hearsay.proto), letters.h (of bridge.proto), tables.c, sizes.h and sizes.c to
 FOLDER. The build runs it; nobody edits what it makes. It needs only Python, so that it runs wherever the tree is built.
+
+messages.h is installed with the headers of libhearsay: a program that uses the library, the library and the daemon
+have the same structs. Their names begin with hearsay_, those of the other headers with msg_.
 
 The head of hearsay.proto says what the comments of the schema mean that this script reads. A line that
 it does not understand is an error, so that no limit is lost by a slip of the pen.
@@ -21,12 +24,50 @@ SCALARS = {
     "uint64": ("U64", "uint64_t", "uint64_t"),
     "int64": ("I64", "int64_t", "int64_t"),
     "bool": ("BOOL", "protobuf_c_boolean", "bool"),
-    "string": ("TEXT", "char *", "struct msg_text"),
-    "bytes": ("BYTES", "ProtobufCBinaryData", "struct msg_bytes"),
+    "string": ("TEXT", "char *", "struct hearsay_text"),
+    "bytes": ("BYTES", "ProtobufCBinaryData", "struct hearsay_bytes"),
 }
+# The messages that libhearsay shows to its callers, with all that they hold: they are in messages.h.
+SHOWN = ("Changes", "Changed", "Apply", "Applied")
 ENVELOPES = ("Request", "Response", "Letter")
 SIZED = ("Results", "Match")  # their exact sizes are asked for, and so those of the messages in them
 FORMS = {"a host name": "host", "a media type": "media_type", "a line": "line", "a language tag": "language"}
+MESSAGES_TOP = """\
+/*
+ * messages: requests and answers of the protocol, and what they hold, as structs. Part of hearsay.h.
+ * Made by proto/generate.py from hearsay.proto.
+ *
+ * An absent number has the value that the comment of its field gives for it, else 0. Whether another
+ * field is present is shown by a has_ flag, or by a pointer that is not NULL. A repeated field has
+ * its number of entries beside it: `changes` has `change_count`. _ms is Unix milliseconds, _s
+ * seconds, _ppm millionths. `Names` in grave accents are those of the protocol: in the structs,
+ * `max_distance` may be max_distance_ppm.
+ */
+#ifndef HEARSAY_MESSAGES_H
+#define HEARSAY_MESSAGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * A field of bytes. `data` is NULL if the field is absent. If the field is present, `data` is not
+ * NULL, also where `count` is 0.
+ */
+struct hearsay_bytes {
+    const uint8_t *data;
+    size_t count;
+};
+
+/*
+ * A field with a text in UTF-8. `text` is NULL if the field is absent. A received text ends with a
+ * NUL, which `length` does not count, and has no other NUL. A text to be sent needs no NUL at its
+ * end.
+ */
+struct hearsay_text {
+    const char *text;
+    size_t length;
+};"""
 VALUE = r"[A-Z][A-Z0-9_]*|\d+"
 RANGE = re.compile(rf"(?:(cut to|up to|at least) )?({VALUE})(?: to ({VALUE}))?(?: (bytes|ppm))?|ppm")
 LIST = re.compile(rf"up to ({VALUE}) entries(?: of (.*))?")
@@ -36,16 +77,26 @@ def snake(name):
     return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
+def own_prefix(of):
+    """How the name in C of a message or enum begins."""
+    return "hearsay" if of.is_shown else "msg"
+
+
 class Enum:
     def __init__(self, name, note):
         self.name = name
-        self.prefix = "MSG_" + snake(name).upper() + "_"
-        if note:
-            self.prefix = re.fullmatch(r"in C: (\w+)\.\.\.", note)[1]
+        self.is_shown = False
+        self.begins = re.fullmatch(r"in C: (\w+)\.\.\.", note)[1] if note else None
         self.values = []  # (name, number, comment)
 
+    def enum(self):
+        return f"enum {own_prefix(self)}_{snake(self.name)}"
+
+    def last(self):
+        return f"{own_prefix(self)}_{snake(self.name)}_last".upper()
+
     def c_name(self, value):
-        return self.prefix + value
+        return (self.begins or f"{own_prefix(self)}_{snake(self.name)}_".upper()) + value
 
     def numbers(self):
         return [number for _, number, _ in self.values if number != 0]
@@ -54,6 +105,7 @@ class Enum:
 class Message:
     def __init__(self, name, note, comment):
         self.name = name
+        self.is_shown = False
         self.snake = self.own = snake(name)
         self.comment = comment
         found = re.fullmatch(r"(in errors|own fields): (.*)", note or "in errors: " + self.snake)
@@ -63,7 +115,7 @@ class Message:
         self.bodies = []  # of an envelope: fields of its oneof
 
     def struct(self):
-        return "struct msg_" + self.own
+        return f"struct {own_prefix(self)}_{self.own}"
 
     def own_part(self):
         """The fields of an envelope itself but its id, as a message."""
@@ -137,6 +189,16 @@ class Schema:
                 self.check(message, field)
             for body in message.bodies:
                 self.check_body(message, body)
+        for name in SHOWN:
+            self.show(self.messages[name])
+
+    def show(self, message):
+        message.is_shown = True
+        for field in message.fields:
+            if field.type in self.enums:
+                self.enums[field.type].is_shown = True
+            elif field.type in self.messages:
+                self.show(self.messages[field.type])
 
     def read(self, path):
         lines = pathlib.Path(path).read_text(encoding="utf-8").splitlines()
@@ -241,7 +303,7 @@ class Schema:
         if field.repeated and field.type == "uint32":
             return [f"uint32_t {field.name}[{field.most}];", f"uint32_t {field.count()};"]
         if field.repeated:
-            entry = "struct msg_text" if field.type == "string" else self.messages[field.type].struct()
+            entry = SCALARS["string"][2] if field.type == "string" else self.messages[field.type].struct()
             return [f"const {entry} *{field.name};", f"size_t {field.count()};"]
         lines = [f"bool {self.flag(field)};"] if self.flag(field) else []
         if field.cut:
@@ -249,27 +311,37 @@ class Schema:
         if field.type in SCALARS:
             return lines + [f"{SCALARS[field.type][2]} {field.own()};"]
         if field.type in self.enums:
-            return lines + [f"enum msg_{snake(field.type)} {field.name};"]
+            return lines + [f"{self.enums[field.type].enum()} {field.name};"]
         return lines + [f"{self.messages[field.type].struct()} {field.name};"]
+
+    def shown_header(self, path):
+        """What libhearsay installs."""
+        yield MESSAGES_TOP
+        yield from self.types(path, True)
+        yield "\n#endif"
 
     def header(self, path, guard, includes):
         yield f"/* Made by proto/generate.py from {pathlib.Path(path).name}. */"
         yield f"#ifndef {guard}\n#define {guard}\n\n{includes}"
-        for enum in self.of_file[path]:
-            if isinstance(enum, Enum):
-                yield f"\nenum msg_{snake(enum.name)} {{"
-                for value, number, comment in enum.values:
-                    if number != 0:  # 0 is never sent
-                        yield from c_comment(comment, "    ")
-                        yield f"    {enum.c_name(value)} = {number},"
-                yield f"    MSG_{snake(enum.name).upper()}_LAST = {max(enum.numbers())}\n}};"
-        for message in self.sorted(path):
-            if message.fields:
-                yield from self.struct(message)
+        yield from self.types(path, False)
         for envelope in self.of_file[path]:
             if envelope.name in ENVELOPES:
                 yield from self.envelope(envelope)
         yield "\n#endif"
+
+    def types(self, path, is_shown):
+        """The enums and structs of a file, either those that libhearsay shows or the others."""
+        for enum in self.of_file[path]:
+            if isinstance(enum, Enum) and enum.is_shown == is_shown:
+                yield f"\n{enum.enum()} {{"
+                for value, number, comment in enum.values:
+                    if number != 0:  # 0 is never sent
+                        yield from c_comment(comment, "    ")
+                        yield f"    {enum.c_name(value)} = {number},"
+                yield f"    {enum.last()} = {max(enum.numbers())}\n}};"
+        for message in self.sorted(path):
+            if message.fields and message.is_shown == is_shown:
+                yield from self.struct(message)
 
     def struct(self, message):
         yield ""
@@ -324,7 +396,7 @@ class Schema:
             kind, theirs, ours, count = "MAP_NUMBERS", "uint32_t *", "uint32_t *", "uint32_t"
             more = [f".max = {field.most}"]
         elif field.type == "string":
-            kind, theirs, ours, count, more = "MAP_TEXTS", "char **", "const struct msg_text *", "size_t", []
+            kind, theirs, ours, count, more = "MAP_TEXTS", "char **", "const struct hearsay_text *", "size_t", []
         else:
             inner = self.messages[field.type]
             kind, theirs, count = "MAP_LIST", f"Hearsay__V1__{inner.name} **", "size_t"
@@ -341,7 +413,7 @@ class Schema:
             kind, theirs, ours = "MAP_INNER", f"Hearsay__V1__{inner.name} *", inner.struct()
             items = [f".inner = &{table}"]
         elif field.type in self.enums:
-            kind, theirs, ours = "MAP_ENUM", "Hearsay__V1__" + field.type, "enum msg_" + snake(field.type)
+            kind, theirs, ours = "MAP_ENUM", "Hearsay__V1__" + field.type, self.enums[field.type].enum()
         elif field.cut:
             kind, theirs, ours = "MAP_CHARS", "char *", "char *"
         else:
@@ -375,7 +447,7 @@ class Schema:
         if field.absent in (None, "0"):
             return []
         if field.type == "string":
-            return [f'.absent_text = &(const struct msg_text){{"{field.absent}", {len(field.absent)}}}']
+            return [f'.absent_text = &(const struct hearsay_text){{"{field.absent}", {len(field.absent)}}}']
         if field.type in self.enums:
             return [f".absent = {self.enums[field.type].c_name(field.absent)}"]
         return [] if field.presence_kept else [f".absent = (int64_t){field.absent}"]
@@ -440,7 +512,7 @@ class Schema:
 
     def sizes_header(self, path):
         yield ('/* Made by proto/generate.py from hearsay.proto. */\n#ifndef PROTO_SIZES_H\n#define PROTO_SIZES_H\n\n'
-               '#include <stddef.h>\n\n#include "proto/messages.h"\n')
+               '#include <stddef.h>\n\n#include "proto/internal.h"\n')
         yield ("/*\n * The most bytes of a message within another one, with its tag and length, but without the messages\n"
                " * and lists that it holds, and without its texts and bytes, whose tags and lengths count. Bytes whose\n"
                " * number is fixed count as well.\n */\nenum {")
@@ -523,7 +595,9 @@ def main():
     hearsay, bridge, folder = sys.argv[1:]
     schema = Schema([hearsay, bridge])
     made = {
-        "messages.h": schema.header(hearsay, "PROTO_MESSAGES_H", '#include "proto/msg_base.h"'),
+        "messages.h": schema.shown_header(hearsay),
+        "internal.h": schema.header(hearsay, "PROTO_INTERNAL_H",
+                                    '#include "proto/limits.h"\n#include "proto/messages.h"'),
         "letters.h": schema.header(bridge, "PROTO_LETTERS_H", '#include "proto/msg.h"'),
         "tables.c": schema.tables(),
         "sizes.h": schema.sizes_header(hearsay),

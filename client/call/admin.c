@@ -13,10 +13,10 @@ int hearsay_submit_report(struct hearsay *server, const struct hearsay_report *r
         return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the report has no kind");
     }
     struct msg_request request = {.kind = MSG_REQUEST_REPORT,
-                                  .report = {.host = calls_text(report->host),
-                                             .id = calls_bytes(report->id, HEARSAY_ID_BYTES),
+                                  .report = {.host = hearsay_text(report->host),
+                                             .id = hearsay_bytes(report->id, HEARSAY_ID_BYTES),
                                              .kind = (enum msg_report_kind)report->kind,
-                                             .reason = calls_text(report->reason)}};
+                                             .reason = hearsay_text(report->reason)}};
     return client_submit(server, &request, out_ticket, out_error);
 }
 
@@ -37,10 +37,10 @@ int hearsay_report(struct hearsay *server, const struct hearsay_report *report, 
 
 static void fill_moderation(const struct hearsay_admin *admin, struct msg_request *out)
 {
-    const struct msg_text host = calls_text(admin->host);
-    const struct msg_bytes id = calls_bytes(admin->id, HEARSAY_ID_BYTES);
+    const struct hearsay_text host = hearsay_text(admin->host);
+    const struct hearsay_bytes id = hearsay_bytes(admin->id, HEARSAY_ID_BYTES);
     const enum msg_report_kind kind = (enum msg_report_kind)admin->why;
-    const struct msg_text reason = calls_text(admin->reason);
+    const struct hearsay_text reason = hearsay_text(admin->reason);
 
     switch (out->kind) {
     case MSG_REQUEST_REMOVE:
@@ -59,7 +59,7 @@ static void fill_moderation(const struct hearsay_admin *admin, struct msg_reques
             .pending = admin->pending,
             .withheld = admin->withheld,
             .all = admin->all,
-            .after = calls_bytes(admin->after, admin->after_bytes),
+            .after = hearsay_bytes(admin->after, admin->after_bytes),
         };
         return;
     case MSG_REQUEST_DECISIONS:
@@ -76,9 +76,9 @@ static void fill_moderation(const struct hearsay_admin *admin, struct msg_reques
 
 static void fill_rules(const struct hearsay_admin *admin, struct msg_request *out)
 {
-    const struct msg_text host = calls_text(admin->host);
-    const struct msg_text word = calls_text(admin->word);
-    const struct msg_bytes hash = calls_bytes(admin->payload_hash, HEARSAY_HASH_BYTES);
+    const struct hearsay_text host = hearsay_text(admin->host);
+    const struct hearsay_text word = hearsay_text(admin->word);
+    const struct hearsay_bytes hash = hearsay_bytes(admin->payload_hash, HEARSAY_HASH_BYTES);
 
     switch (out->kind) {
     case MSG_REQUEST_BAN:
@@ -94,7 +94,7 @@ static void fill_rules(const struct hearsay_admin *admin, struct msg_request *ou
         out->accept = (struct msg_accept){host, word};
         return;
     case MSG_REQUEST_NOTICE:
-        out->notice = (struct msg_notice){host, word, calls_text(admin->lang), admin->until_ms,
+        out->notice = (struct msg_notice){host, word, hearsay_text(admin->lang), admin->until_ms,
                                           admin->number};
         return;
     case MSG_REQUEST_STATS:
@@ -156,8 +156,8 @@ int hearsay_export(struct hearsay *server, const struct hearsay_export *page, in
                    const struct hearsay_page **out_page, struct hearsay_error *out_error)
 {
     struct msg_request request = {.kind = MSG_REQUEST_EXPORT,
-                                  .export = {.host = calls_text(page->host),
-                                             .after = calls_bytes(page->after, page->after_bytes),
+                                  .export = {.host = hearsay_text(page->host),
+                                             .after = hearsay_bytes(page->after, page->after_bytes),
                                              .limit = page->limit}};
     const struct reply *reply = NULL;
     int status = calls_ask(server, &request, timeout_ms, &reply, out_error);

@@ -55,19 +55,20 @@ void hearsay_query_init(struct hearsay_query *query)
     query->max_staleness_ms = UINT64_MAX;
 }
 
-struct msg_text calls_text(const char *text)
+struct hearsay_text hearsay_text(const char *text)
 {
-    return (struct msg_text){.text = text, .length = text != NULL ? strlen(text) : 0};
+    return (struct hearsay_text){.text = text, .length = text != NULL ? strlen(text) : 0};
 }
 
-struct msg_bytes calls_bytes(const void *data, size_t count)
+struct hearsay_bytes hearsay_bytes(const void *data, size_t count)
 {
-    return (struct msg_bytes){.data = data, .count = data != NULL ? count : 0};
+    return (struct hearsay_bytes){.data = data, .count = data != NULL ? count : 0};
 }
 
-struct msg_bytes calls_filter(const struct hearsay_filter *filter)
+struct hearsay_bytes calls_filter(const struct hearsay_filter *filter)
 {
-    return filter != NULL ? calls_bytes(filter->bytes, filter->byte_count) : calls_bytes(NULL, 0);
+    return filter != NULL ? hearsay_bytes(filter->bytes, filter->byte_count)
+                          : hearsay_bytes(NULL, 0);
 }
 
 static bool filter_is_usable(const struct hearsay_filter *filter)
@@ -135,17 +136,18 @@ int hearsay_submit_deposit(struct hearsay *server, const struct hearsay_deposit 
     struct msg_request request = {
         .kind = MSG_REQUEST_DEPOSIT,
         .deposit = {
-            .host = calls_text(deposit->host),
-            .id = calls_bytes(receipt.id, HEARSAY_ID_BYTES),
+            .host = hearsay_text(deposit->host),
+            .id = hearsay_bytes(receipt.id, HEARSAY_ID_BYTES),
             .epoch = deposit->epoch,
             .filter = calls_filter(deposit->filter),
-            .media_type = calls_text(deposit->media_type),
-            .payload = calls_bytes(deposit->payload != NULL ? deposit->payload : "",
-                                   deposit->payload_bytes),
+            .media_type = hearsay_text(deposit->media_type),
+            .payload = hearsay_bytes(deposit->payload != NULL ? deposit->payload : "",
+                                     deposit->payload_bytes),
             .has_ttl_s = deposit->ttl_s != 0,
             .ttl_s = deposit->ttl_s,
             .reach_ppm = deposit->reach,
-            .withdraw_hash = calls_bytes(deposit->no_withdrawal ? NULL : hash, HEARSAY_HASH_BYTES),
+            .withdraw_hash =
+                hearsay_bytes(deposit->no_withdrawal ? NULL : hash, HEARSAY_HASH_BYTES),
         }};
     status = client_submit(server, &request, out_ticket, out_error);
     if (out_receipt != NULL && status <= HEARSAY_OK && status != HEARSAY_ERR_ARGUMENT) {
@@ -206,7 +208,7 @@ struct msg_query calls_query(const struct hearsay_query *query, struct msg_query
                                                .contains = calls_filter(from->contains)};
     }
     return (struct msg_query){
-        .host = calls_text(query->host),
+        .host = hearsay_text(query->host),
         .k = query->k,
         .parts = out_parts,
         .part_count = query->part_count,
@@ -245,7 +247,7 @@ static int query_fill(const struct hearsay *server, const struct hearsay_query *
         (struct msg_request){.kind = MSG_REQUEST_QUERY, .query = calls_query(query, out->parts)};
     for (size_t i = 0; i < query->exclude_count; i++) {
         const struct hearsay_slice *from = &query->exclude[i];
-        out->slices[i] = (struct msg_slice){.bits = calls_bytes(from->bits, from->byte_count),
+        out->slices[i] = (struct msg_slice){.bits = hearsay_bytes(from->bits, from->byte_count),
                                             .hashes = from->hashes,
                                             .seed = from->seed};
     }
@@ -258,21 +260,21 @@ static struct msg_request get_request(const char *host, const uint8_t *id)
 {
     return (struct msg_request){
         .kind = MSG_REQUEST_GET,
-        .get = {.host = calls_text(host), .id = calls_bytes(id, HEARSAY_ID_BYTES)}};
+        .get = {.host = hearsay_text(host), .id = hearsay_bytes(id, HEARSAY_ID_BYTES)}};
 }
 
 static struct msg_request withdraw_request(const char *host, const uint8_t *id,
                                            const uint8_t *token)
 {
     return (struct msg_request){.kind = MSG_REQUEST_WITHDRAW,
-                                .withdraw = {.host = calls_text(host),
-                                             .id = calls_bytes(id, HEARSAY_ID_BYTES),
-                                             .token = calls_bytes(token, HEARSAY_TOKEN_BYTES)}};
+                                .withdraw = {.host = hearsay_text(host),
+                                             .id = hearsay_bytes(id, HEARSAY_ID_BYTES),
+                                             .token = hearsay_bytes(token, HEARSAY_TOKEN_BYTES)}};
 }
 
 static struct msg_request here_request(const char *host)
 {
-    return (struct msg_request){.kind = MSG_REQUEST_HERE, .here = {.host = calls_text(host)}};
+    return (struct msg_request){.kind = MSG_REQUEST_HERE, .here = {.host = hearsay_text(host)}};
 }
 
 /* --- many requests at a time ------------------------------------------------------------------ */
@@ -427,7 +429,7 @@ int hearsay_summary(struct hearsay *server, const char *host, int timeout_ms,
                     struct hearsay_summary *out_summary, struct hearsay_error *out_error)
 {
     struct msg_request request = {.kind = MSG_REQUEST_SUMMARY,
-                                  .summary = {.host = calls_text(host)}};
+                                  .summary = {.host = hearsay_text(host)}};
     const struct reply *reply = NULL;
     int status = calls_ask(server, &request, timeout_ms, &reply, out_error);
     if (status == HEARSAY_OK) {

@@ -7,13 +7,8 @@
 
 #include "client/call/client.h"
 
-/*
- * Convert a string, bytes or a filter to a field of a request. NULL makes an absent field. The
- * field borrows the argument.
- */
-struct msg_text calls_text(const char *text);
-struct msg_bytes calls_bytes(const void *data, size_t count);
-struct msg_bytes calls_filter(const struct hearsay_filter *filter);
+/* Makes a field of a request, which borrows the filter. NULL makes an absent field. */
+struct hearsay_bytes calls_filter(const struct hearsay_filter *filter);
 
 /*
  * Checks the timeout and the kept replies before a call sends its request. Returns 0; ERR_ARGUMENT

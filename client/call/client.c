@@ -204,7 +204,7 @@ static int client_receive(struct hearsay *server, struct arena *arena, int64_t d
 
 /* Sets changed->host to the index of the host called `name`. Without a name, the push is about the
  * first host. Returns false when the Welcome has no such host. */
-static bool place_here_change(const struct hearsay *server, const struct msg_text *name,
+static bool place_here_change(const struct hearsay *server, const struct hearsay_text *name,
                               struct hearsay_here_changed *changed)
 {
     for (size_t i = 0; i < server->welcome.host_count; i++) {

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "client/call/reply_feed.h"
 #include "client/fail.h"
 
 static const uint8_t empty_payload[1];
@@ -29,7 +28,7 @@ static int reply_take(struct arena *arena, size_t count, size_t bytes, void *out
 }
 
 /* Makes an array of the texts in the arena. *out is never NULL. */
-static int reply_texts(const struct msg_text *from, size_t count, struct arena *arena,
+static int reply_texts(const struct hearsay_text *from, size_t count, struct arena *arena,
                        const char *const **out, struct hearsay_error *error)
 {
     const char **texts = arena_take_zeroed(arena, count + 1, sizeof(*texts)); /* never NULL */
@@ -43,7 +42,7 @@ static int reply_texts(const struct msg_text *from, size_t count, struct arena *
     return HEARSAY_OK;
 }
 
-static bool copy_id(const struct msg_bytes *from, uint8_t *to)
+static bool copy_id(const struct hearsay_bytes *from, uint8_t *to)
 {
     if (from->count != HEARSAY_ID_BYTES || from->data == NULL) {
         return false;
@@ -53,7 +52,7 @@ static bool copy_id(const struct msg_bytes *from, uint8_t *to)
 }
 
 /* What an absent type means: hearsay.proto, Deposit. */
-static const char *type_or_default(const struct msg_text *type)
+static const char *type_or_default(const struct hearsay_text *type)
 {
     return type->text != NULL ? type->text : "text/plain";
 }
@@ -119,8 +118,8 @@ static int translate_match(const struct msg_match *from, struct hearsay_match *t
     return translate_result(&from->result, &to->result, error);
 }
 
-static int translate_message(const struct msg_bytes *id, const struct msg_text *media_type,
-                             const struct msg_bytes *payload, struct hearsay_message *to,
+static int translate_message(const struct hearsay_bytes *id, const struct hearsay_text *media_type,
+                             const struct hearsay_bytes *payload, struct hearsay_message *to,
                              struct hearsay_error *error)
 {
     if (!copy_id(id, to->id)) {
@@ -132,8 +131,8 @@ static int translate_message(const struct msg_bytes *id, const struct msg_text *
     return HEARSAY_OK;
 }
 
-static int translate_exported(const struct msg_exported_message *from, struct hearsay_exported *to,
-                              struct hearsay_error *error)
+static int translate_exported(const struct hearsay_exported_message *from,
+                              struct hearsay_exported *to, struct hearsay_error *error)
 {
     int status =
         translate_message(&from->id, &from->media_type, &from->payload, &to->message, error);
@@ -181,7 +180,7 @@ static int translate_got(const struct msg_got *from, struct hearsay_message *to,
 static int translate_summary(const struct msg_summarized *from, struct hearsay_summary *to,
                              struct hearsay_error *error)
 {
-    const struct msg_bytes *filter = &from->union_filter;
+    const struct hearsay_bytes *filter = &from->union_filter;
     if (filter->data == NULL || filter->count > HEARSAY_FILTER_BYTES_MAX) {
         return reply_lacks(error, "the union filter");
     }
@@ -376,6 +375,18 @@ static int translate_admin(const struct msg_response *response, struct arena *ar
     }
 }
 
+static int take_changed(const struct hearsay_changed *from, struct hearsay_changed *to,
+                        struct hearsay_error *error)
+{
+    for (size_t i = 0; i < from->change_count; i++) {
+        if (!msg_change_has_content(&from->changes[i])) {
+            return reply_lacks(error, "the content of a change");
+        }
+    }
+    *to = *from;
+    return HEARSAY_OK;
+}
+
 /* --- all answers ------------------------------------------------------------------------------ */
 
 int reply_translate(const struct msg_response *response, struct arena *arena,
@@ -442,13 +453,10 @@ int reply_translate(const struct msg_response *response, struct arena *arena,
                            &shown->here_changed.labels, out_error);
     case MSG_RESPONSE_CHANGED:
         shown->kind = HEARSAY_REPLY_CHANGED;
-        return reply_translate_changed(&response->changed, arena, &shown->changed, out_error);
+        return take_changed(&response->changed, &shown->changed, out_error);
     case MSG_RESPONSE_APPLIED:
         shown->kind = HEARSAY_REPLY_APPLIED;
-        shown->applied.changed = response->applied.changed;
-        shown->applied.conflicts = response->applied.conflicts;
-        shown->applied.no_room = response->applied.no_room;
-        shown->applied.not_kept = response->applied.not_kept;
+        shown->applied = response->applied;
         return HEARSAY_OK;
     case MSG_RESPONSE_UNKNOWN:
     case MSG_RESPONSE_EPOCH_CHANGED:

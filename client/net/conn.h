@@ -84,10 +84,10 @@ void conn_deinit(struct conn *conn); /* a zeroed one is fine */
 
 /* What Hello says, borrowed for the call of conn_greet. */
 struct conn_hello {
-    const char *agent;                /* at most 127 bytes */
-    struct msg_bytes resume_token;    /* empty: none */
-    struct msg_bytes on_behalf;       /* 4 or 16 bytes; empty: nobody */
-    struct msg_bytes on_behalf_local; /* 16 bytes; empty: not said */
+    const char *agent;                    /* at most 127 bytes */
+    struct hearsay_bytes resume_token;    /* empty: none */
+    struct hearsay_bytes on_behalf;       /* 4 or 16 bytes; empty: nobody */
+    struct hearsay_bytes on_behalf_local; /* 16 bytes; empty: not said */
 };
 
 /* Adds the request Hello to the output; only in state FRESH. Returns 0 or ERR_NOMEM. */

@@ -182,7 +182,7 @@ static void add_all(struct service *service, const struct host *host, struct fig
 void handler_stats(struct ask *ask)
 {
     struct service *service = ask->service;
-    const struct msg_text *name = &ask->request->stats.host;
+    const struct hearsay_text *name = &ask->request->stats.host;
     struct figures figures;
 
     if (!ask_is_administrator(ask) || (name->text != NULL && !ask_host(ask, name))) {
@@ -286,10 +286,10 @@ static void fill_decision(const struct persist_decision *from, struct msg_decisi
         .web = from->web,
     };
     if (from->has_id) {
-        out->id = (struct msg_bytes){from->id, MESSAGE_ID_BYTES};
+        out->id = (struct hearsay_bytes){from->id, MESSAGE_ID_BYTES};
     }
     if (from->reason[0] != '\0') {
-        out->reason = (struct msg_text){from->reason, strlen(from->reason)};
+        out->reason = (struct hearsay_text){from->reason, strlen(from->reason)};
     }
 }
 

@@ -53,7 +53,7 @@ static bool is_text(const struct msg_deposit *deposit)
 {
     static const char plain[] = "text/plain";
     size_t length = sizeof(plain) - 1;
-    const struct msg_text *type = &deposit->media_type;
+    const struct hearsay_text *type = &deposit->media_type;
 
     return type->length >= length && memcmp(type->text, plain, length) == 0 &&
            (type->length == length || type->text[length] == ';' || type->text[length] == ' ');

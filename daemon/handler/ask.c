@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-
 #include "core/filter/bloom.h"
 #include "core/profile/profile.h"
 #include "daemon/limits/cost.h"
@@ -62,7 +61,7 @@ bool ask_is_bridge(const struct ask *ask)
     return ask->client->is_bridge;
 }
 
-bool ask_host(struct ask *ask, const struct msg_text *name)
+bool ask_host(struct ask *ask, const struct hearsay_text *name)
 {
     ask->host = service_host(ask->service, name->text);
     if (ask->host == NULL) {
@@ -85,7 +84,7 @@ bool ask_owns(const struct ask *ask)
     return !ask->host->config.is_replica;
 }
 
-bool ask_administers(struct ask *ask, const struct msg_text *host)
+bool ask_administers(struct ask *ask, const struct hearsay_text *host)
 {
     return ask_is_administrator(ask) && ask_host(ask, host);
 }
@@ -127,7 +126,7 @@ struct epoch *ask_epoch(const struct ask *ask, uint64_t number, const char *fiel
     return epoch;
 }
 
-bool ask_judge_filter(const struct ask *ask, const struct msg_bytes *bytes, const char *field,
+bool ask_judge_filter(const struct ask *ask, const struct hearsay_bytes *bytes, const char *field,
                       uint64_t *out_words, struct msg_error *out_error)
 {
     const struct host *host = ask->host;
@@ -147,7 +146,7 @@ bool ask_judge_filter(const struct ask *ask, const struct msg_bytes *bytes, cons
     return true;
 }
 
-bool ask_filter(const struct ask *ask, const struct msg_bytes *bytes, const char *field,
+bool ask_filter(const struct ask *ask, const struct hearsay_bytes *bytes, const char *field,
                 uint64_t *out_words)
 {
     struct msg_error error;

@@ -42,7 +42,7 @@ bool ask_is_bridge(const struct ask *ask);
 /*
  * Finds the host of this name, or the first host if name->text is NULL, and stores it in ask->host.
  */
-bool ask_host(struct ask *ask, const struct msg_text *name);
+bool ask_host(struct ask *ask, const struct hearsay_text *name);
 
 /* Whether this server is the owner of ask->host: the host is no copy. */
 bool ask_owns(const struct ask *ask);
@@ -51,13 +51,13 @@ bool ask_owns(const struct ask *ask);
  * Whether the client is an administrator and there is a host of this name, as ask_host looks for
  * it. Stores the host in ask->host.
  */
-bool ask_administers(struct ask *ask, const struct msg_text *host);
+bool ask_administers(struct ask *ask, const struct hearsay_text *host);
 
 /* What a request says of the decision that it is about; members may be absent. */
 struct ask_decision {
-    struct msg_bytes id;
+    struct hearsay_bytes id;
     enum msg_report_kind kind;
-    struct msg_text reason;
+    struct hearsay_text reason;
 };
 
 /*
@@ -77,10 +77,10 @@ struct epoch *ask_epoch(const struct ask *ask, uint64_t number, const char *fiel
  * Whether the bytes have the form of a filter of the host's profile. If so, writes the words of the
  * filter to out_words.
  */
-bool ask_filter(const struct ask *ask, const struct msg_bytes *bytes, const char *field,
+bool ask_filter(const struct ask *ask, const struct hearsay_bytes *bytes, const char *field,
                 uint64_t *out_words);
 /* As ask_filter, but sends no error: *out_error gets it. */
-bool ask_judge_filter(const struct ask *ask, const struct msg_bytes *bytes, const char *field,
+bool ask_judge_filter(const struct ask *ask, const struct hearsay_bytes *bytes, const char *field,
                       uint64_t *out_words, struct msg_error *out_error);
 
 /*

@@ -35,9 +35,10 @@ static int64_t read_cursor(const uint8_t *bytes)
     return position > INT64_MAX ? INT64_MAX : (int64_t)position;
 }
 
-static void fill_exported(const struct persist_message *message, struct msg_exported_message *out)
+static void fill_exported(const struct persist_message *message,
+                          struct hearsay_exported_message *out)
 {
-    *out = (struct msg_exported_message){
+    *out = (struct hearsay_exported_message){
         .id = {message->id, MESSAGE_ID_BYTES},
         .epoch = message->epoch,
         .filter = {message->filter, message->filter_bytes},
@@ -48,7 +49,7 @@ static void fill_exported(const struct persist_message *message, struct msg_expo
         .reach_ppm = message->reach_ppm,
     };
     if (message->can_withdraw) {
-        out->withdraw_hash = (struct msg_bytes){message->withdraw_hash, LIMIT_HASH_BYTES};
+        out->withdraw_hash = (struct hearsay_bytes){message->withdraw_hash, LIMIT_HASH_BYTES};
     }
 }
 
@@ -64,7 +65,7 @@ static void on_exported(struct persist_read *read)
         job_fail_read(job, read->reason);
         return;
     }
-    struct msg_exported_message *messages =
+    struct hearsay_exported_message *messages =
         arena_take_zeroed(&service->arena, read->entry_count + 1, sizeof(*messages));
     if (messages == NULL) {
         job_fail_memory(job);
@@ -82,7 +83,7 @@ static void on_exported(struct persist_read *read)
     response.exported.messages = messages;
     if (read->page_more) {
         write_cursor(read->page_last, cursor);
-        response.exported.next = (struct msg_bytes){cursor, CURSOR_BYTES};
+        response.exported.next = (struct hearsay_bytes){cursor, CURSOR_BYTES};
     }
     job_finish(job, &response);
     arena_reset(&service->arena);

@@ -22,7 +22,7 @@
  * for other clients. The last name of the part is number READING of the array for a gateway that
  * speaks for itself, number ALL for an administrator, and number PUBLIC for other clients.
  */
-static const struct msg_text capabilities[] = {
+static const struct hearsay_text capabilities[] = {
     TEXT("on_behalf"), TEXT("hello"),     TEXT("query"),   TEXT("get"),     TEXT("ping"),
     TEXT("hood"),      TEXT("summary"),   TEXT("here"),    TEXT("watch"),   TEXT("unwatch"),
     TEXT("deposit"),   TEXT("withdraw"),  TEXT("report"),  TEXT("export"),  TEXT("stats"),
@@ -34,7 +34,7 @@ static const struct msg_text capabilities[] = {
 enum { READING = 10, PUBLIC = 13, ALL = sizeof(capabilities) / sizeof(capabilities[0]) };
 
 /* The same for a bridge. */
-static const struct msg_text bridge_capabilities[] = {
+static const struct hearsay_text bridge_capabilities[] = {
     TEXT("hello"),   TEXT("query"), TEXT("get"),      TEXT("ping"),    TEXT("hood"),
     TEXT("summary"), TEXT("here"),  TEXT("watch"),    TEXT("unwatch"), TEXT("changes"),
     TEXT("apply"),   TEXT("serve"), TEXT("answered"),
@@ -110,7 +110,7 @@ static void fill_epoch(const struct requester *client, const struct epoch *epoch
         .kept_ms = epoch->kept_ms,
     };
     if (client->is_on_site) {
-        out->key = (struct msg_bytes){epoch->key, sizeof(epoch->key)};
+        out->key = (struct hearsay_bytes){epoch->key, sizeof(epoch->key)};
     }
 }
 
@@ -118,7 +118,8 @@ void handler_push_epoch(struct requester *client, const struct host *host)
 {
     struct msg_response response = {.kind = MSG_RESPONSE_EPOCH_CHANGED};
 
-    response.epoch_changed.host = (struct msg_text){host->config.name, strlen(host->config.name)};
+    response.epoch_changed.host =
+        (struct hearsay_text){host->config.name, strlen(host->config.name)};
     fill_epoch(client, host->current, &response.epoch_changed.epoch);
     client->events->respond(client, &response);
 }
@@ -176,7 +177,7 @@ bool handler_welcome(struct service *service, struct requester *client,
         return false;
     }
 
-    const struct msg_text *agent = &request->hello.agent;
+    const struct hearsay_text *agent = &request->hello.agent;
     client->is_web = agent->text != NULL && strncmp(agent->text, web_agent, strlen(web_agent)) == 0;
     int64_t now_ms = service_now_ms(service);
     struct msg_host_info hosts[LIMIT_HOSTS];
@@ -198,7 +199,7 @@ bool handler_welcome(struct service *service, struct requester *client,
             fill_epoch(client, host->current, &hosts[i].epoch);
         }
         if (host->config.hood[0] != '\0') {
-            hosts[i].hood = (struct msg_text){host->config.hood, strlen(host->config.hood)};
+            hosts[i].hood = (struct hearsay_text){host->config.hood, strlen(host->config.hood)};
         }
         hosts[i].accept = find_acceptance(host, now_ms, &hosts[i].accept_until_ms);
     }
@@ -215,7 +216,8 @@ bool handler_welcome(struct service *service, struct requester *client,
     };
     fill_capabilities(client, &response.welcome);
     fill_limits(&service->config.limits, client, &response.welcome.limits);
-    response.welcome.resume_token = (struct msg_bytes){client->resume_token, RESUME_TOKEN_BYTES};
+    response.welcome.resume_token =
+        (struct hearsay_bytes){client->resume_token, RESUME_TOKEN_BYTES};
     response.welcome.has_dropped =
         resume_take(&service->resume, &request->hello.resume_token, service_monotonic_ms(service),
                     &response.welcome.dropped);

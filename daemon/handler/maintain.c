@@ -53,7 +53,7 @@ static void maintain_begin(const struct ask *ask, enum persist_job_kind kind)
     maintain->work.kind = kind;
     maintain->work.done = on_done;
     if (kind == PERSIST_BACKUP) {
-        const struct msg_text *path = &ask->request->backup.path;
+        const struct hearsay_text *path = &ask->request->backup.path;
         memcpy(maintain->path, path->text, path->length); /* the codec checked its length */
         maintain->work.path = maintain->path;
     }

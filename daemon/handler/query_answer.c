@@ -52,15 +52,16 @@ static void fill_result(const struct query_job *job, const struct nearest_candid
         .expires_ms = found->item.expires_ms,
     };
     if (job->is_hood) {
-        out->host = (struct msg_text){place->host->config.name, strlen(place->host->config.name)};
+        out->host =
+            (struct hearsay_text){place->host->config.name, strlen(place->host->config.name)};
     }
 }
 
 static void query_answer_omit(struct msg_result *result)
 {
     result->payload_omitted = true;
-    result->media_type = (struct msg_text){NULL, 0};
-    result->payload = (struct msg_bytes){NULL, 0};
+    result->media_type = (struct hearsay_text){NULL, 0};
+    result->payload = (struct hearsay_bytes){NULL, 0};
 }
 
 /*
@@ -74,8 +75,8 @@ static void query_answer_attach(struct msg_result *result, const struct persist_
         return;
     }
     result->payload_omitted = false;
-    result->media_type = (struct msg_text){message->media_type, message->media_type_bytes};
-    result->payload = (struct msg_bytes){message->payload, message->payload_bytes};
+    result->media_type = (struct hearsay_text){message->media_type, message->media_type_bytes};
+    result->payload = (struct hearsay_bytes){message->payload, message->payload_bytes};
 }
 
 /*
@@ -165,18 +166,18 @@ static bool is_whole(const struct query_job *job)
  * The filter of a message for a bridge, in the arena. Absent: the message has gone, or memory is
  * short; the bridge leaves the message out.
  */
-static struct msg_bytes filter_of(const struct query_job *job,
-                                  const struct nearest_candidate *found)
+static struct hearsay_bytes filter_of(const struct query_job *job,
+                                      const struct nearest_candidate *found)
 {
     const struct host *host = job->places[found->part].host;
     uint64_t words[PROFILE_WORDS_MAX];
     uint8_t *bytes = arena_take(&job->base.service->arena, host->filter_bytes);
 
     if (bytes == NULL || host_find(host, found->item.id, NULL, NULL, words) != 0) {
-        return (struct msg_bytes){NULL, 0};
+        return (struct hearsay_bytes){NULL, 0};
     }
     bloom_store(words, host->config.profile.bits, bytes);
-    return (struct msg_bytes){bytes, host->filter_bytes};
+    return (struct hearsay_bytes){bytes, host->filter_bytes};
 }
 
 /* Whether a message of this server comes before one of another server. Of one id at two hosts any

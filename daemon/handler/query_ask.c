@@ -31,7 +31,8 @@ static bool ask_fits(const struct query_job *job)
 }
 
 /* Copies a filter into the arena. False: memory is short. */
-static bool write_filter(const struct query_job *job, const uint64_t *words, struct msg_bytes *out)
+static bool write_filter(const struct query_job *job, const uint64_t *words,
+                         struct hearsay_bytes *out)
 {
     const struct host *host = job->base.host;
     uint8_t *bytes = arena_take(&job->base.service->arena, host->filter_bytes);
@@ -40,7 +41,7 @@ static bool write_filter(const struct query_job *job, const uint64_t *words, str
         return false;
     }
     bloom_store(words, host->config.profile.bits, bytes);
-    *out = (struct msg_bytes){bytes, host->filter_bytes};
+    *out = (struct hearsay_bytes){bytes, host->filter_bytes};
     return true;
 }
 
@@ -218,11 +219,11 @@ static void keep_result(struct msg_result *result, bool with_payload, uint8_t **
 {
     result->id.data = keep_bytes(at, result->id.data, result->id.count);
     result->host.text = keep_bytes(at, result->host.text, result->host.length);
-    result->filter = (struct msg_bytes){NULL, 0};
+    result->filter = (struct hearsay_bytes){NULL, 0};
     result->epoch = 0;
     if (!with_payload) {
-        result->media_type = (struct msg_text){NULL, 0};
-        result->payload = (struct msg_bytes){NULL, 0};
+        result->media_type = (struct hearsay_text){NULL, 0};
+        result->payload = (struct hearsay_bytes){NULL, 0};
         result->payload_omitted = false;
         return;
     }

@@ -82,7 +82,7 @@ static size_t split_reasons(struct service *service, const struct persist_entry 
         stop = stop == NULL ? end : stop;
         reasons[count].kind = (enum msg_report_kind)(at[0] - '0');
         if (stop - at > 1) {
-            reasons[count].text = (struct msg_text){at + 1, (size_t)(stop - at) - 1};
+            reasons[count].text = (struct hearsay_text){at + 1, (size_t)(stop - at) - 1};
         }
         count++;
         at = stop + 1;
@@ -103,7 +103,7 @@ static size_t describe_entry(struct service *service, const struct persist_entry
 {
     if (!entry->omitted) {
         out->media_type =
-            (struct msg_text){entry->message.media_type, entry->message.media_type_bytes};
+            (struct hearsay_text){entry->message.media_type, entry->message.media_type_bytes};
     }
     out->reason_count = split_reasons(service, entry, &out->reasons);
     size_t bytes = CODEC_REPORTED_MESSAGE_BARE_BYTES_MAX + out->media_type.length;
@@ -155,7 +155,8 @@ static size_t fill_list(struct reported_job *job, struct msg_reported_message *m
         }
         if (!entry->omitted && entry->message.payload_bytes <= frame_bytes - used) {
             used += entry->message.payload_bytes;
-            out->payload = (struct msg_bytes){entry->message.payload, entry->message.payload_bytes};
+            out->payload =
+                (struct hearsay_bytes){entry->message.payload, entry->message.payload_bytes};
         } else {
             out->payload_omitted = true;
         }
@@ -191,7 +192,7 @@ static void on_list_read(struct persist_read *read)
     };
     if (used > 0 && (used < read->entry_count || job->has_more)) {
         review_write_cursor(&job->places[used - 1], cursor);
-        response.reported_list.next = (struct msg_bytes){cursor, sizeof(cursor)};
+        response.reported_list.next = (struct hearsay_bytes){cursor, sizeof(cursor)};
     }
     job_finish(&job->base, &response);
     arena_reset(&service->arena);
@@ -229,7 +230,7 @@ static void write_cursor(uint8_t direction, int64_t seq, uint8_t *out)
 }
 
 /* Reads the cursor of a request into the read. False: it is not a cursor of this list. */
-static bool read_cursor(const struct msg_bytes *cursor, struct persist_read *read)
+static bool read_cursor(const struct hearsay_bytes *cursor, struct persist_read *read)
 {
     uint64_t seq = 0;
 
@@ -304,7 +305,7 @@ static size_t fill_page(const struct page_job *job, struct msg_reported_message 
             break;
         }
         if (stored->payload_bytes <= frame_bytes - used) {
-            out->payload = (struct msg_bytes){stored->payload, stored->payload_bytes};
+            out->payload = (struct hearsay_bytes){stored->payload, stored->payload_bytes};
             used += stored->payload_bytes;
         } else {
             out->payload_omitted = true;
@@ -348,11 +349,11 @@ static void set_cursors(const struct page_job *job, size_t read_count,
 
     if (has_next) {
         write_cursor(CURSOR_OLDER, read->page_newer ? near : far, cursors[0]);
-        list->next = (struct msg_bytes){cursors[0], CURSOR_BYTES};
+        list->next = (struct hearsay_bytes){cursors[0], CURSOR_BYTES};
     }
     if (has_previous) {
         write_cursor(CURSOR_NEWER, read->page_newer ? far : near, cursors[1]);
-        list->previous = (struct msg_bytes){cursors[1], CURSOR_BYTES};
+        list->previous = (struct hearsay_bytes){cursors[1], CURSOR_BYTES};
     }
 }
 

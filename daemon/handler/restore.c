@@ -30,7 +30,7 @@ static void fill_restored(const struct restore_job *restore, struct msg_restored
                                            message->payload_bytes);
 
     if (ban != NULL) {
-        out->banned_hash = (struct msg_bytes){ban->value, ban->value_bytes};
+        out->banned_hash = (struct hearsay_bytes){ban->value, ban->value_bytes};
     }
 }
 

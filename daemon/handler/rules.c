@@ -124,7 +124,7 @@ static bool check_ban(struct ask *ask, const struct msg_unban *asked)
 static void fill_rule(struct rule_job *job, const struct msg_unban *asked)
 {
     bool is_payload = asked->payload_hash.data != NULL;
-    const struct msg_bytes *value = is_payload ? &asked->payload_hash : &asked->filter;
+    const struct hearsay_bytes *value = is_payload ? &asked->payload_hash : &asked->filter;
 
     job->rule.kind = is_payload ? PERSIST_BAN_PAYLOAD : PERSIST_BAN_FILTER;
     job->rule.value_bytes = value->count; /* the codec checked its size */
@@ -173,7 +173,7 @@ static void fill_bans(const struct rules *rules, uint32_t first, size_t frame_by
     list->bans = entries;
     for (uint32_t i = first; i < rules->ban_count; i++) {
         const struct ban *ban = &rules->bans[i];
-        struct msg_bytes value = {ban->value, ban->value_bytes};
+        struct hearsay_bytes value = {ban->value, ban->value_bytes};
         struct msg_ban_entry *entry = &entries[list->ban_count];
 
         used += ban->value_bytes + REST_BYTES;
@@ -217,8 +217,8 @@ static void fill_accepting(struct service *service, const struct host *host,
     const char *source = NULL;
     enum accept mode = accept_mode_now(host, service_now_ms(service), &source, &out->until_ms);
 
-    out->mode = (struct msg_text){accept_name(mode), strlen(accept_name(mode))};
-    out->source = (struct msg_text){source, strlen(source)};
+    out->mode = (struct hearsay_text){accept_name(mode), strlen(accept_name(mode))};
+    out->source = (struct hearsay_text){source, strlen(source)};
 }
 
 static void on_accepting(struct persist_op *op)
@@ -239,7 +239,7 @@ static void on_accepting(struct persist_op *op)
 
 void handler_accept(struct ask *ask)
 {
-    const struct msg_text *word = &ask->request->accept.mode;
+    const struct hearsay_text *word = &ask->request->accept.mode;
     enum accept mode = ACCEPT_OPEN;
 
     if (!ask_administers(ask, &ask->request->accept.host)) {

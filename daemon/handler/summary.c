@@ -65,7 +65,7 @@ static bool add_groups(const struct ask *ask, const struct epoch *epoch,
     }
     for (size_t i = 0; i < count; i++, bytes += host->filter_bytes) {
         bloom_store(groups->list[i].filter, host->config.profile.bits, bytes);
-        list[i].union_filter = (struct msg_bytes){bytes, host->filter_bytes};
+        list[i].union_filter = (struct hearsay_bytes){bytes, host->filter_bytes};
         fill_group(&groups->list[i], host->config.profile.section_count, &list[i]);
     }
     summarized->groups = list;
@@ -86,7 +86,7 @@ void handler_summary(struct ask *ask)
         return;
     }
     bloom_store(summary_union(&epoch->summary), ask->host->config.profile.bits, bytes);
-    response.summarized.union_filter = (struct msg_bytes){bytes, ask->host->filter_bytes};
+    response.summarized.union_filter = (struct hearsay_bytes){bytes, ask->host->filter_bytes};
     response.summarized.count = epoch->summary.count;
     if (ask->request->summary.groups > 0 && !add_groups(ask, epoch, &response.summarized)) {
         return;

@@ -147,7 +147,7 @@ bool session_take_place(struct session *session, enum config_security security)
 /* --- gateways --------------------------------------------------------------------------------- */
 
 /* Writes 4 or 16 bytes as a socket address. */
-static void write_address(const struct msg_bytes *bytes, struct sockaddr_storage *out_address)
+static void write_address(const struct hearsay_bytes *bytes, struct sockaddr_storage *out_address)
 {
     struct sockaddr_in in4 = {.sin_family = AF_INET};
     struct sockaddr_in6 in6 = {.sin6_family = AF_INET6};

@@ -50,7 +50,7 @@ static void lose_hood(struct service *service, const char *hood)
     }
 }
 
-int asks_serve(struct service *service, struct requester *client, const struct msg_text *hoods,
+int asks_serve(struct service *service, struct requester *client, const struct hearsay_text *hoods,
                size_t hood_count)
 {
     struct ask_bridge *bridge = find_bridge(service, client);

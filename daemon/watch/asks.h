@@ -64,7 +64,7 @@ struct ask_bridge {
  * The client serves these hoods, and no others, from now on. A hood that another client serves goes
  * to this one. Returns 0 or -ERR_NOMEM.
  */
-int asks_serve(struct service *service, struct requester *client, const struct msg_text *hoods,
+int asks_serve(struct service *service, struct requester *client, const struct hearsay_text *hoods,
                size_t hood_count);
 
 /* Whether a bridge serves the hood of the host. */

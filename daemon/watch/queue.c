@@ -107,9 +107,9 @@ static void push_match(struct watcher *watcher, const struct watch_match *match,
 
     if (content != NULL) {
         response.match.result.media_type =
-            (struct msg_text){content->media_type, content->media_type_bytes};
+            (struct hearsay_text){content->media_type, content->media_type_bytes};
         response.match.result.payload =
-            (struct msg_bytes){content->payload, content->payload_bytes};
+            (struct hearsay_bytes){content->payload, content->payload_bytes};
         if (codec_match_bytes(&response) > watcher->service->config.limits.frame_bytes) {
             response = bare;
         }

@@ -34,7 +34,7 @@ static bool count_news(struct host *host, int64_t now_ms, struct msg_waited *out
     }
     host->has_news = false;
     if (oldest != NULL) {
-        out->id = (struct msg_bytes){oldest->id, MESSAGE_ID_BYTES};
+        out->id = (struct hearsay_bytes){oldest->id, MESSAGE_ID_BYTES};
         out->kind = (enum msg_report_kind)oldest->new_kind;
         out->pending = oldest->state == PERSIST_PENDING;
     }

@@ -29,11 +29,11 @@ enum map_type {
     MAP_I64,
     MAP_BOOL,
     MAP_ENUM,
-    MAP_TEXT,    /* struct msg_text */
-    MAP_BYTES,   /* struct msg_bytes */
+    MAP_TEXT,    /* struct hearsay_text */
+    MAP_BYTES,   /* struct hearsay_bytes */
     MAP_CHARS,   /* char[]: cut to what fits */
     MAP_NUMBERS, /* uint32_t[] and its count */
-    MAP_TEXTS,   /* a borrowed array of struct msg_text, and its count */
+    MAP_TEXTS,   /* a borrowed array of struct hearsay_text, and its count */
     MAP_LIST,    /* a borrowed array of structs, and its count */
     MAP_INNER    /* a struct within the struct */
 };
@@ -67,7 +67,7 @@ struct map_field {
                    * the most entries */
     uint64_t gap; /* a value of an ENUM between min and max that has left the protocol; 0: none */
     int64_t absent; /* the value of an absent number */
-    const struct msg_text
+    const struct hearsay_text
         *absent_text;            /* the value of an absent text; NULL: the text stays absent */
     const struct map_form *form; /* of TEXT, or NULL */
     const struct map *inner;     /* of LIST and INNER */

@@ -24,7 +24,7 @@ int codec_decode_request(const uint8_t *frame, size_t length, struct arena *aren
     scan_envelope(request_envelope.descriptor, frame, length, &envelope);
     out->id = envelope.id;
     out->name = envelope.body != NULL ? envelope.body->name : "";
-    int rv = codec_unpack(&request_envelope, (struct msg_bytes){frame, length}, arena, &message,
+    int rv = codec_unpack(&request_envelope, (struct hearsay_bytes){frame, length}, arena, &message,
                           out_error);
     if (rv != CODEC_MALFORMED && rv >= 0 && out->id == 0) {
         msg_error_set(out_error, MSG_MALFORMED, "id",

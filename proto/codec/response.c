@@ -23,8 +23,8 @@ int codec_decode_response(const uint8_t *frame, size_t length, struct arena *are
     memset(out, 0, sizeof(*out));
     scan_envelope(response_envelope.descriptor, frame, length, &envelope);
     out->id = envelope.id;
-    int rv = codec_unpack(&response_envelope, (struct msg_bytes){frame, length}, arena, &message,
-                          out_error);
+    int rv = codec_unpack(&response_envelope, (struct hearsay_bytes){frame, length}, arena,
+                          &message, out_error);
     if (rv != 0) {
         return rv;
     }

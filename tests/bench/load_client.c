@@ -339,7 +339,7 @@ static void count_time(struct load_result *result, int64_t planned_ns)
 static void take_match(struct load_client *client, const struct msg_match *match,
                        struct load_result *result)
 {
-    const struct msg_bytes *id = &match->result.id;
+    const struct hearsay_bytes *id = &match->result.id;
     uint64_t number = 0;
 
     if (id->count == MESSAGE_ID_BYTES) {

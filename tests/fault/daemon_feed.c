@@ -15,8 +15,8 @@
 
 enum { PAGE_CHANGES = 4 };
 
-static const struct msg_text owner = {"default", 7};
-static const struct msg_text copy = {"copy", 4};
+static const struct hearsay_text owner = {"default", 7};
+static const struct hearsay_text copy = {"copy", 4};
 
 int faults_setup_bridge(void **state)
 {
@@ -121,7 +121,7 @@ void test_feed_changes(void **state)
 struct page {
     uint8_t id[LIMIT_ID_BYTES];
     uint8_t gone[LIMIT_ID_BYTES];
-    struct msg_change changes[PAGE_CHANGES];
+    struct hearsay_change changes[PAGE_CHANGES];
     struct msg_request request;
 };
 
@@ -134,27 +134,29 @@ static void make_page(struct faults_fixture *fixture, struct page *page)
     memset(page, 0, sizeof(*page));
     memcpy(page->gone, &last, sizeof(last));
     memcpy(page->id, &fixture->next_id, sizeof(fixture->next_id));
-    page->changes[0] = (struct msg_change){.has_message = true,
-                                           .message = {.id = {page->id, LIMIT_ID_BYTES},
-                                                       .filter = like->filter,
-                                                       .payload = like->payload,
-                                                       .deposited_ms = now_ms,
-                                                       .expires_ms = now_ms + 3600000,
-                                                       .reach_ppm = LIMIT_DISTANCE_PPM}};
-    page->changes[1] = (struct msg_change){.has_gone = true,
-                                           .gone = {.id = {page->gone, LIMIT_ID_BYTES},
-                                                    .until_ms = now_ms + 3600000,
-                                                    .why = MSG_WAS_WITHDRAWN}};
+    page->changes[0] = (struct hearsay_change){.has_message = true,
+                                               .message = {.id = {page->id, LIMIT_ID_BYTES},
+                                                           .filter = like->filter,
+                                                           .payload = like->payload,
+                                                           .deposited_ms = now_ms,
+                                                           .expires_ms = now_ms + 3600000,
+                                                           .reach_ppm = LIMIT_DISTANCE_PPM}};
+    page->changes[1] = (struct hearsay_change){.has_gone = true,
+                                               .gone = {.id = {page->gone, LIMIT_ID_BYTES},
+                                                        .until_ms = now_ms + 3600000,
+                                                        .why = HEARSAY_WAS_WITHDRAWN}};
     for (int i = 0; i < 2; i++) { /* newer than all before, by the number */
         page->changes[2 + i] =
-            (struct msg_change){.has_rule = true,
-                                .rule = {.kind = PERSIST_ACCEPT,
-                                         .number = (uint32_t)i,
-                                         .created_ms = (int64_t)fixture->next_id * 2 + i}};
+            (struct hearsay_change){.has_rule = true,
+                                    .rule = {.kind = PERSIST_ACCEPT,
+                                             .number = (uint32_t)i,
+                                             .created_ms = (int64_t)fixture->next_id * 2 + i}};
     }
     page->request = (struct msg_request){.id = 62, .kind = MSG_REQUEST_APPLY};
-    page->request.apply = (struct msg_apply){
-        .host = copy, .changes = page->changes, .change_count = PAGE_CHANGES, .as = MSG_AS_REPLICA};
+    page->request.apply = (struct hearsay_apply){.host = copy,
+                                                 .changes = page->changes,
+                                                 .change_count = PAGE_CHANGES,
+                                                 .as = HEARSAY_AS_REPLICA};
 }
 
 /* Whether the copy has the message, by `get`. */

@@ -40,13 +40,13 @@ static struct msg_request new_deposit(struct faults_fixture *fixture)
     fixture->next_id++;
     memset(fixture->id, 0xee, sizeof(fixture->id));
     memcpy(fixture->id, &fixture->next_id, sizeof(fixture->next_id));
-    request.deposit.id = (struct msg_bytes){fixture->id, sizeof(fixture->id)};
-    request.deposit.withdraw_hash = (struct msg_bytes){token_hash, sizeof(token_hash)};
+    request.deposit.id = (struct hearsay_bytes){fixture->id, sizeof(fixture->id)};
+    request.deposit.withdraw_hash = (struct hearsay_bytes){token_hash, sizeof(token_hash)};
     return request;
 }
 
 /* The id of the message that a request of the operator is about. */
-static struct msg_bytes *id_of(struct msg_request *request)
+static struct hearsay_bytes *id_of(struct msg_request *request)
 {
     return request->kind == MSG_REQUEST_HIDE     ? &request->hide.id
            : request->kind == MSG_REQUEST_REMOVE ? &request->remove.id
@@ -67,39 +67,39 @@ static struct msg_request make_request(struct faults_fixture *fixture, enum msg_
         request.query.with_payload = true;
         break;
     case MSG_REQUEST_GET:
-        request.get.id = (struct msg_bytes){id, sizeof(id)};
+        request.get.id = (struct hearsay_bytes){id, sizeof(id)};
         break;
     case MSG_REQUEST_EXPORT:
         request.export.limit = MESSAGES; /* they were the first */
         break;
     case MSG_REQUEST_BACKUP:
-        request.backup.path = (struct msg_text){fixture->backup, strlen(fixture->backup)};
+        request.backup.path = (struct hearsay_text){fixture->backup, strlen(fixture->backup)};
         (void)remove(fixture->backup);
         break;
     case MSG_REQUEST_BAN:
-        request.ban.payload_hash = (struct msg_bytes){token_hash, sizeof(token_hash)};
+        request.ban.payload_hash = (struct hearsay_bytes){token_hash, sizeof(token_hash)};
         break;
     case MSG_REQUEST_UNBAN:
-        request.unban.payload_hash = (struct msg_bytes){token_hash, sizeof(token_hash)};
+        request.unban.payload_hash = (struct hearsay_bytes){token_hash, sizeof(token_hash)};
         break;
     case MSG_REQUEST_NOTICE:
-        request.notice.text = (struct msg_text){"x", 1}; /* the same each time */
+        request.notice.text = (struct hearsay_text){"x", 1}; /* the same each time */
         break;
     case MSG_REQUEST_ACCEPT:
-        request.accept.mode = (struct msg_text){"open", 4};
+        request.accept.mode = (struct hearsay_text){"open", 4};
         break;
     case MSG_REQUEST_HIDE: /* of one that nobody has */
     case MSG_REQUEST_REMOVE:
     case MSG_REQUEST_RESTORE:
         id[0] = 0xfe;
-        *id_of(&request) = (struct msg_bytes){id, sizeof(id)};
+        *id_of(&request) = (struct hearsay_bytes){id, sizeof(id)};
         break;
     case MSG_REQUEST_REPORT:
-        request.report.id = (struct msg_bytes){id, sizeof(id)};
+        request.report.id = (struct hearsay_bytes){id, sizeof(id)};
         request.report.kind = MSG_REPORT_OTHER_KIND;
         break;
     case MSG_REQUEST_LOG_LEVEL:
-        request.log_level.level = (struct msg_text){"error", 5};
+        request.log_level.level = (struct hearsay_text){"error", 5};
         break;
     default:
         break;
@@ -323,7 +323,7 @@ static bool fail_act(struct faults_fixture *fixture, const struct fault_case *fa
     bool acknowledged = false;
     bool refused = false;
 
-    *id_of(&request) = (struct msg_bytes){fixture->id, sizeof(fixture->id)};
+    *id_of(&request) = (struct hearsay_bytes){fixture->id, sizeof(fixture->id)};
     peer_put(&fixture->peer, &request);
     fault_vfs_arm(fault->kinds, nth, fault->times);
     const enum outcome outcome = faults_exchange(fixture, &fixture->peer, &response);

@@ -65,7 +65,7 @@ static void put_hello(struct world *world, struct client *client)
     request.hello.versions[0] = 1;
     request.hello.version_count = 1;
     if (client == &world->watcher && world->has_token) {
-        request.hello.resume_token = (struct msg_bytes){world->token, RESUME_TOKEN_BYTES};
+        request.hello.resume_token = (struct hearsay_bytes){world->token, RESUME_TOKEN_BYTES};
     }
     peer_put(&client->peer, &request);
 }

@@ -86,7 +86,7 @@ static void try_slices(struct fuzz_input *input)
         slices[i].bits.data = fuzz_bytes(input, 1 + fuzz_u16(input) % 1500, &slices[i].bits.count);
         total += slices[i].bits.count;
         if (slices[i].bits.count == 0) {
-            slices[i].bits = (struct msg_bytes){(const uint8_t *)"\xff", 1};
+            slices[i].bits = (struct hearsay_bytes){(const uint8_t *)"\xff", 1};
         }
     }
     FUZZ_CHECK(total < FRAME_BYTES);

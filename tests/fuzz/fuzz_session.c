@@ -219,7 +219,7 @@ static bool may_answer(enum msg_request_kind request, enum msg_response_kind res
 }
 
 /* Of the messages, each payload is the one that its number gives. */
-static void check_payload(const struct msg_bytes *id, const struct msg_bytes *payload)
+static void check_payload(const struct hearsay_bytes *id, const struct hearsay_bytes *payload)
 {
     for (size_t i = 0; i < payload->count; i++) {
         FUZZ_CHECK(payload->data[i] == id->data[0]);
@@ -357,7 +357,7 @@ static void put_deposit(struct play *play, struct client *client)
             0x89, 0xeb, 0x0d, 0x6a, 0x8a, 0x69, 0x1d, 0xae, 0x2c, 0xd1, 0x5e,
             0xd0, 0x36, 0x99, 0x31, 0xce, 0x0a, 0x94, 0x9e, 0xca, 0xfa, 0x5c,
             0x3f, 0x93, 0xf8, 0x12, 0x18, 0x33, 0x64, 0x6e, 0x15, 0xc3};
-        request.deposit.withdraw_hash = (struct msg_bytes){hash, sizeof(hash)};
+        request.deposit.withdraw_hash = (struct hearsay_bytes){hash, sizeof(hash)};
     }
     peer_put(&client->peer, &request);
 }
@@ -408,11 +408,11 @@ static void put_other(struct play *play, struct client *client, enum msg_request
         request.hello =
             (struct msg_hello){.versions = {1U + fuzz_byte(input) / 128U}, .version_count = 1};
     } else if (kind == MSG_REQUEST_GET) {
-        request.get.id = (struct msg_bytes){id, sizeof(id)};
+        request.get.id = (struct hearsay_bytes){id, sizeof(id)};
     } else if (kind == MSG_REQUEST_WITHDRAW) {
-        request.withdraw.id = (struct msg_bytes){id, sizeof(id)};
+        request.withdraw.id = (struct hearsay_bytes){id, sizeof(id)};
         request.withdraw.token =
-            (struct msg_bytes){tokens[fuzz_byte(input) / 192], LIMIT_TOKEN_BYTES};
+            (struct hearsay_bytes){tokens[fuzz_byte(input) / 192], LIMIT_TOKEN_BYTES};
     } else if (kind == MSG_REQUEST_EXPORT) {
         request.export.limit = fuzz_byte(input);
     }

@@ -196,7 +196,7 @@ struct msg_welcome fake_welcome(unsigned requests_in_flight)
          .evict = MSG_EVICT_REJECT,
          .accept = MSG_ACCEPT_OPEN},
     };
-    static const struct msg_text capabilities[] = {{"deposit", 7}, {"query", 5}};
+    static const struct hearsay_text capabilities[] = {{"deposit", 7}, {"query", 5}};
     struct msg_welcome welcome;
     memset(&welcome, 0, sizeof(welcome));
     welcome.version = LIMIT_VERSION;

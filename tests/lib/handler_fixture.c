@@ -199,7 +199,7 @@ const struct msg_request *handler_fixture_deposit(uint8_t number, const char *te
 const struct msg_request *handler_fixture_about(enum msg_request_kind kind, uint8_t number)
 {
     static struct msg_request request;
-    const struct msg_bytes id = {make_id(number), MESSAGE_ID_BYTES};
+    const struct hearsay_bytes id = {make_id(number), MESSAGE_ID_BYTES};
 
     request = (struct msg_request){.id = 2000U + number, .name = "", .kind = kind};
     if (kind == MSG_REQUEST_GET) {

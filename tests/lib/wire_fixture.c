@@ -76,12 +76,12 @@ static const struct msg_slice sample_slices[] = {
     .metric = MSG_METRIC_BITS, .order = MSG_ORDER_SIMILARITY, .scope = MSG_SCOPE_HERE,    \
     .wait_ms = LIMIT_WAIT_MS_DEFAULT, .max_staleness_ms = UINT64_MAX
 
-static const struct msg_text sample_hoods[] = {SAMPLE_TEXT("campus"), SAMPLE_TEXT("a-1")};
+static const struct hearsay_text sample_hoods[] = {SAMPLE_TEXT("campus"), SAMPLE_TEXT("a-1")};
 static const struct msg_result sample_remote[] = {{.id = SAMPLE_BYTES(sample_id, 16),
                                                    .host = SAMPLE_TEXT("library"),
                                                    .filter = SAMPLE_BYTES(sample_filter, 64)}};
 
-static const struct msg_change sample_changes[] = {
+static const struct hearsay_change sample_changes[] = {
     {.seq = UINT64_MAX,
      .has_message = true,
      .message = {.id = SAMPLE_BYTES(sample_id, 16),
@@ -94,7 +94,7 @@ static const struct msg_change sample_changes[] = {
                  .withdraw_hash = SAMPLE_BYTES(sample_hash, 32),
                  .state = LIMIT_STATE,
                  .reports = UINT32_MAX}},
-    {.has_gone = true, .gone = {SAMPLE_BYTES(sample_id, 16), INT64_MAX, MSG_WAS_EVICTED}},
+    {.has_gone = true, .gone = {SAMPLE_BYTES(sample_id, 16), INT64_MAX, HEARSAY_WAS_EVICTED}},
     {.seq = 1,
      .has_rule = true,
      .rule = {LIMIT_RULE_KIND, SAMPLE_BYTES(sample_payload, 200), UINT32_MAX, -1, true, INT64_MAX}},
@@ -232,20 +232,20 @@ static const struct msg_request sample_requests[] = {
     {.id = 34,
      .kind = MSG_REQUEST_CHANGES,
      .changes = {SAMPLE_TEXT("default"), UINT64_MAX, UINT32_MAX, LIMIT_CHANGES_WAIT_MS, 7, true}},
-    {.id = 35, .kind = MSG_REQUEST_APPLY, .apply = {.as = MSG_AS_REPLICA}},
+    {.id = 35, .kind = MSG_REQUEST_APPLY, .apply = {.as = HEARSAY_AS_REPLICA}},
     {.id = 36,
      .kind = MSG_REQUEST_APPLY,
-     .apply = {SAMPLE_TEXT("default"), sample_changes, 3, MSG_AS_RESTORE, true}},
+     .apply = {SAMPLE_TEXT("default"), sample_changes, 3, HEARSAY_AS_RESTORE, true}},
     {.id = 14, .kind = MSG_REQUEST_UNKNOWN, .name = ""},
 };
 
-static const struct msg_text sample_capabilities[] = {
+static const struct hearsay_text sample_capabilities[] = {
     SAMPLE_TEXT("hello"),
     SAMPLE_TEXT("deposit"),
     SAMPLE_TEXT("query"),
     SAMPLE_TEXT("get"),
 };
-static const struct msg_text sample_labels[] = {
+static const struct hearsay_text sample_labels[] = {
     SAMPLE_TEXT("geo:u281zd"),
     SAMPLE_TEXT("topic:caf\xc3\xa9"),
 };
@@ -291,7 +291,7 @@ static const struct msg_result sample_results[] = {
      .host = SAMPLE_TEXT("lobby"),
      .filter = SAMPLE_BYTES(sample_filter, 64)},
 };
-static const struct msg_exported_message sample_exported[] = {
+static const struct hearsay_exported_message sample_exported[] = {
     {.id = SAMPLE_BYTES(sample_id, 16),
      .filter = SAMPLE_BYTES(sample_filter, 64),
      .reach_ppm = LIMIT_DISTANCE_PPM},

@@ -29,10 +29,10 @@ void wire_encode_query(const struct index_query *query, struct similarity floor,
 
     for (uint32_t p = 0; p < query->part_count; p++) {
         bloom_store(query->parts[p].filter, campus.profile.bits, filters[p]);
-        parts[p].filter = (struct msg_bytes){filters[p], FILTER_BYTES};
+        parts[p].filter = (struct hearsay_bytes){filters[p], FILTER_BYTES};
         if (query->parts[p].contains != NULL) {
             bloom_store(query->parts[p].contains, campus.profile.bits, filters[PARTS_MAX + p]);
-            parts[p].contains = (struct msg_bytes){filters[PARTS_MAX + p], FILTER_BYTES};
+            parts[p].contains = (struct hearsay_bytes){filters[PARTS_MAX + p], FILTER_BYTES};
         }
     }
     SIM_CHECK(codec_encode_request(&request, LIMIT_FRAME_BYTES_MAX, out) == 0);

@@ -4,13 +4,13 @@
 
 #include "tests/sim/sim_world.h"
 
-static bool is_text(const struct msg_text *text, const char *wanted)
+static bool is_text(const struct hearsay_text *text, const char *wanted)
 {
     return text->text != NULL && strcmp(text->text, wanted) == 0;
 }
 
-static void check_content(const struct m_message *message, const struct msg_text *media_type,
-                          const struct msg_bytes *payload)
+static void check_content(const struct m_message *message, const struct hearsay_text *media_type,
+                          const struct hearsay_bytes *payload)
 {
     SIM_CHECK(is_text(media_type, "text/plain"));
     SIM_EQUAL(payload->count, m_payload_bytes(message->payload));
@@ -197,7 +197,7 @@ static void check_exported(const struct world *world, const struct w_expected *e
     SIM_EQUAL(exported->next.data != NULL, expected->more);
     for (uint32_t i = 0; i < expected->count; i++) {
         const struct m_message *message = &world->model.messages[expected->results[i].message];
-        const struct msg_exported_message *got = &exported->messages[i];
+        const struct hearsay_exported_message *got = &exported->messages[i];
         SIM_CHECK(memcmp(got->id.data, message->id, MESSAGE_ID_BYTES) == 0);
         SIM_CHECK(memcmp(got->filter.data, message->filter, got->filter.count) == 0);
         SIM_EQUAL(got->reach_ppm, message->reach_ppm);
@@ -242,7 +242,7 @@ static void check_reported(const struct world *world, const struct w_expected *e
 static bool is_ban(const struct world *world, const struct w_request *request,
                    const struct m_ban *ban, const struct msg_ban_entry *entry)
 {
-    const struct msg_bytes *value = ban->is_payload ? &entry->payload_hash : &entry->filter;
+    const struct hearsay_bytes *value = ban->is_payload ? &entry->payload_hash : &entry->filter;
     const size_t bytes =
         ban->is_payload ? LIMIT_HASH_BYTES : world->model.hosts[request->host].filter_bytes;
 

@@ -93,12 +93,13 @@ struct w_request *client_request(struct world *world, struct w_client *client,
     return request;
 }
 
-static struct msg_text text_of(const char *text)
+static struct hearsay_text text_of(const char *text)
 {
-    return text == NULL ? (struct msg_text){NULL, 0} : (struct msg_text){text, strlen(text)};
+    return text == NULL ? (struct hearsay_text){NULL, 0}
+                        : (struct hearsay_text){text, strlen(text)};
 }
 
-static struct msg_text host_text(const struct world *world, const struct w_request *request)
+static struct hearsay_text host_text(const struct world *world, const struct w_request *request)
 {
     if (request->unknown_host) {
         return text_of("gamma");
@@ -129,7 +130,7 @@ static void fill_query(const struct world *world, const struct w_request *reques
         parts[p] = (struct msg_query_part){.epoch = query->parts[p].epoch,
                                            .filter = {query->parts[p].filter, bytes}};
         if (query->parts[p].has_contains) {
-            parts[p].contains = (struct msg_bytes){query->parts[p].contains, bytes};
+            parts[p].contains = (struct hearsay_bytes){query->parts[p].contains, bytes};
         }
     }
     if (query->exclude_bytes > 0) {
@@ -163,23 +164,23 @@ static void put_deposit(const struct world *world, struct w_request *request,
     if (request->can_withdraw) {
         make_token(request->token, token);
         (void)crypto_generichash(hash, sizeof(hash), token, sizeof(token), NULL, 0);
-        out->deposit.withdraw_hash = (struct msg_bytes){hash, sizeof(hash)};
+        out->deposit.withdraw_hash = (struct hearsay_bytes){hash, sizeof(hash)};
     }
 }
 
 static void put_admin(const struct world *world, const struct w_request *request,
                       struct msg_request *out)
 {
-    const struct msg_bytes value = {request->rule.value,
-                                    request->rule.is_payload
-                                        ? LIMIT_HASH_BYTES
-                                        : world->model.hosts[request->host].filter_bytes};
+    const struct hearsay_bytes value = {request->rule.value,
+                                        request->rule.is_payload
+                                            ? LIMIT_HASH_BYTES
+                                            : world->model.hosts[request->host].filter_bytes};
 
-    const struct msg_bytes none = {NULL, 0};
-    const struct msg_bytes hash = request->rule.is_payload ? value : none;
-    const struct msg_bytes filter = request->rule.is_payload ? none : value;
-    const struct msg_bytes id = {request->message_id, MESSAGE_ID_BYTES};
-    const struct msg_text host = host_text(world, request);
+    const struct hearsay_bytes none = {NULL, 0};
+    const struct hearsay_bytes hash = request->rule.is_payload ? value : none;
+    const struct hearsay_bytes filter = request->rule.is_payload ? none : value;
+    const struct hearsay_bytes id = {request->message_id, MESSAGE_ID_BYTES};
+    const struct hearsay_text host = host_text(world, request);
 
     switch (request->kind) {
     case MSG_REQUEST_STATS:
@@ -233,7 +234,7 @@ void client_put(struct world *world, struct w_client *client, struct w_request *
         if (client->has_token) {
             request->has_shown = true;
             memcpy(request->shown, client->token, sizeof(client->token));
-            out.hello.resume_token = (struct msg_bytes){client->token, sizeof(client->token)};
+            out.hello.resume_token = (struct hearsay_bytes){client->token, sizeof(client->token)};
         }
     } else if (request->kind == MSG_REQUEST_DEPOSIT) {
         put_deposit(world, request, &out);
@@ -270,7 +271,7 @@ void client_put(struct world *world, struct w_client *client, struct w_request *
             (struct msg_export){.host = host_text(world, request), .limit = request->number};
         for (unsigned i = 0; i < 8 && request->has_cursor; i++) {
             cursor[i] = (uint8_t)((uint64_t)request->cursor >> (8 * (7 - i)));
-            out.export.after = (struct msg_bytes){cursor, sizeof(cursor)};
+            out.export.after = (struct hearsay_bytes){cursor, sizeof(cursor)};
         }
     } else {
         put_admin(world, request, &out);

@@ -71,9 +71,9 @@ const struct people_figures *people_figures(void)
 
 /* --- contents --------------------------------------------------------------------------------- */
 
-static struct msg_text host_text(unsigned host)
+static struct hearsay_text host_text(unsigned host)
 {
-    static const struct msg_text names[YEAR_HOSTS] = {
+    static const struct hearsay_text names[YEAR_HOSTS] = {
         [STREET] = {"street", 6}, [NIGHT] = {"night", 5}};
     return names[host];
 }
@@ -89,7 +89,7 @@ static void make_id(uint32_t number, uint8_t *out)
 }
 
 /* 0: nobody has made this id. */
-static uint32_t number_of(const struct msg_bytes *id)
+static uint32_t number_of(const struct hearsay_bytes *id)
 {
     uint8_t expected[LIMIT_ID_BYTES];
     uint32_t number;
@@ -395,7 +395,7 @@ void people_act(void)
 
 /* --- asking ----------------------------------------------------------------------------------- */
 
-static void check_shown(const struct msg_bytes *id, const struct msg_bytes *payload)
+static void check_shown(const struct hearsay_bytes *id, const struct hearsay_bytes *payload)
 {
     const uint32_t number = number_of(id);
     uint8_t expected[PAYLOAD_MAX];
@@ -463,7 +463,7 @@ static void take_page(void *context, const struct msg_response *response)
         memcpy(page->cursor, response->exported.next.data, page->cursor_bytes);
     }
     for (size_t i = 0; i < response->exported.message_count; i++) {
-        const struct msg_exported_message *message = &response->exported.messages[i];
+        const struct hearsay_exported_message *message = &response->exported.messages[i];
         if (message->expires_ms <= service_now_ms(machine_service())) {
             SIM_CHECK(people.is_full); /* the storage refuses to delete it */
             continue;
@@ -484,7 +484,7 @@ static void export_all(unsigned host)
         struct msg_request request = {.kind = MSG_REQUEST_EXPORT, .name = "export"};
         request.export.host = host_text(host);
         request.export.after =
-            (struct msg_bytes){page.cursor_bytes > 0 ? page.cursor : NULL, page.cursor_bytes};
+            (struct hearsay_bytes){page.cursor_bytes > 0 ? page.cursor : NULL, page.cursor_bytes};
         (void)machine_ask_for(&request, take_page, &page);
     } while (page.cursor_bytes > 0);
 }

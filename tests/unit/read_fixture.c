@@ -13,7 +13,7 @@ static const uint8_t token[LIMIT_TOKEN_BYTES] = {42}; /* takes every message bac
 
 /* --- fixture ---------------------------------------------------------------------------------- */
 
-static uint32_t number_of(const struct msg_bytes *id)
+static uint32_t number_of(const struct hearsay_bytes *id)
 {
     assert_int_equal(id->count, MESSAGE_ID_BYTES);
     return (uint32_t)id->data[0] | (uint32_t)id->data[1] << 8;
@@ -35,7 +35,7 @@ void read_fixture_make_filter(uint32_t number, uint8_t out[READ_FILTER_BYTES])
     }
 }
 
-static void note_payload(struct read_answers *answers, const struct msg_bytes *payload)
+static void note_payload(struct read_answers *answers, const struct hearsay_bytes *payload)
 {
     assert_non_null(payload->data);
     assert_true(payload->count <= sizeof(answers->payload));
@@ -43,7 +43,7 @@ static void note_payload(struct read_answers *answers, const struct msg_bytes *p
     answers->payload_bytes = payload->count;
 }
 
-static void note_media_type(struct read_answers *answers, const struct msg_text *media_type)
+static void note_media_type(struct read_answers *answers, const struct hearsay_text *media_type)
 {
     assert_true(media_type->length < sizeof(answers->media_type));
     memcpy(answers->media_type, media_type->text, media_type->length);
@@ -55,7 +55,7 @@ static void note_page(struct read_answers *answers, const struct msg_exported *p
     assert_true(page->message_count <= READ_PAGE_MAX);
     answers->page_count = page->message_count;
     for (size_t i = 0; i < page->message_count; i++) {
-        const struct msg_exported_message *message = &page->messages[i];
+        const struct hearsay_exported_message *message = &page->messages[i];
         answers->numbers[i] = number_of(&message->id);
         assert_int_equal(message->filter.count, READ_FILTER_BYTES);
         note_payload(answers, &message->payload);
@@ -63,7 +63,7 @@ static void note_page(struct read_answers *answers, const struct msg_exported *p
             message->filter.count + message->media_type.length + message->payload.count;
     }
     if (page->message_count > 0) {
-        const struct msg_exported_message *first = &page->messages[0];
+        const struct hearsay_exported_message *first = &page->messages[0];
         answers->first = *first;
         memcpy(answers->first_filter, first->filter.data, READ_FILTER_BYTES);
         note_media_type(answers, &first->media_type);
@@ -208,9 +208,9 @@ void read_fixture_advance(struct read_fixture *fixture, int64_t ms)
     fake_clock_advance(&fixture->clock, ms);
 }
 
-static struct msg_text text_of(const char *text)
+static struct hearsay_text text_of(const char *text)
 {
-    return (struct msg_text){text, text == NULL ? 0 : strlen(text)};
+    return (struct hearsay_text){text, text == NULL ? 0 : strlen(text)};
 }
 
 static void handle(struct read_fixture *fixture, const struct msg_request *request)

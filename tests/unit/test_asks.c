@@ -95,7 +95,7 @@ static int teardown(void **state)
 
 static void serve(struct client *client, const char *hood)
 {
-    const struct msg_text hoods[] = {{hood, strlen(hood)}};
+    const struct hearsay_text hoods[] = {{hood, strlen(hood)}};
 
     assert_int_equal(asks_serve(service, &client->requester, hoods, 1), 0);
 }
@@ -219,7 +219,7 @@ static void a_wait_ends_without_an_answer(void **state)
 /* A hood has one bridge: the one that said so last. Names may come twice. */
 static void the_last_bridge_serves(void **state)
 {
-    const struct msg_text twice[] = {{"campus", 6}, {"campus", 6}, {"town", 4}};
+    const struct hearsay_text twice[] = {{"campus", 6}, {"campus", 6}, {"town", 4}};
     (void)state;
 
     serve(&bridge, "campus");
@@ -368,7 +368,7 @@ static void who_paid_nothing_waits_for_nothing(void **state)
 
 static void without_memory_nobody_serves(void **state)
 {
-    const struct msg_text hood[] = {{"campus", 6}};
+    const struct hearsay_text hood[] = {{"campus", 6}};
     (void)state;
 
     fail_alloc_arm(&fixture->alloc, 1);

@@ -47,7 +47,7 @@ static void script_answers(struct fake_peer *peer, void *context)
     while (fake_read(peer, &request)) {
         struct msg_response response = {.id = request.id};
         struct msg_result result;
-        struct msg_exported_message exported;
+        struct hearsay_exported_message exported;
         memset(&result, 0, sizeof(result));
         memset(&exported, 0, sizeof(exported));
         switch (request.kind) {
@@ -56,10 +56,10 @@ static void script_answers(struct fake_peer *peer, void *context)
             break;
         case MSG_REQUEST_QUERY:
             response.kind = MSG_RESPONSE_RESULTS;
-            result.id = (struct msg_bytes){id, 16};
+            result.id = (struct hearsay_bytes){id, 16};
             result.distance_ppm = 250000;
-            result.payload = (struct msg_bytes){payload, 5};
-            result.media_type = (struct msg_text){"text/plain", 10};
+            result.payload = (struct hearsay_bytes){payload, 5};
+            result.media_type = (struct hearsay_text){"text/plain", 10};
             response.results.results = &result;
             response.results.result_count = 1;
             response.results.exact = true;
@@ -72,13 +72,13 @@ static void script_answers(struct fake_peer *peer, void *context)
             break;
         case MSG_REQUEST_EXPORT:
             response.kind = MSG_RESPONSE_EXPORTED;
-            exported.id = (struct msg_bytes){id, 16};
-            exported.filter = (struct msg_bytes){id, 8};
-            exported.payload = (struct msg_bytes){payload, 5};
+            exported.id = (struct hearsay_bytes){id, 16};
+            exported.filter = (struct hearsay_bytes){id, 8};
+            exported.payload = (struct hearsay_bytes){payload, 5};
             exported.reach_ppm = 1000000;
             response.exported.messages = &exported;
             response.exported.message_count = 1;
-            response.exported.next = (struct msg_bytes){id, 4};
+            response.exported.next = (struct hearsay_bytes){id, 4};
             break;
         default:
             response.kind = MSG_RESPONSE_PONG;
@@ -244,16 +244,16 @@ static void put_epoch(struct fake_peer *peer, const char *host, uint64_t number)
     uint8_t key[HEARSAY_KEY_BYTES];
     struct msg_response response = {.kind = MSG_RESPONSE_EPOCH_CHANGED};
     memset(key, (int)number, sizeof(key));
-    response.epoch_changed.host = (struct msg_text){host, strlen(host)};
+    response.epoch_changed.host = (struct hearsay_text){host, strlen(host)};
     response.epoch_changed.epoch.number = number;
-    response.epoch_changed.epoch.key = (struct msg_bytes){key, sizeof(key)};
+    response.epoch_changed.epoch.key = (struct hearsay_bytes){key, sizeof(key)};
     fake_put(peer, &response);
 }
 
 static void put_acceptance(struct fake_peer *peer, const char *host)
 {
     struct msg_response response = {.kind = MSG_RESPONSE_ACCEPT_CHANGED};
-    response.accept_changed.host = (struct msg_text){host, strlen(host)};
+    response.accept_changed.host = (struct hearsay_text){host, strlen(host)};
     response.accept_changed.accept = MSG_ACCEPT_CLOSED;
     response.accept_changed.accept_until_ms = 77;
     fake_put(peer, &response);
@@ -267,7 +267,7 @@ static void put_notices(struct fake_peer *peer, const char *host, const char *te
                                                 .lang = {lang, lang != NULL ? strlen(lang) : 0}},
                                                {.number = 2, .text = {text, strlen(text)}}};
     struct msg_response response = {.kind = MSG_RESPONSE_NOTICES_CHANGED};
-    response.notices_changed.host = (struct msg_text){host, strlen(host)};
+    response.notices_changed.host = (struct hearsay_text){host, strlen(host)};
     response.notices_changed.notices = notices;
     response.notices_changed.notice_count = count;
     fake_put(peer, &response);

@@ -36,10 +36,10 @@ struct heard {
 
 static void put_here_change(struct fake_peer *peer, const char *host)
 {
-    static const struct msg_text labels[] = {{"place:cellar", 12}, {"place:attic", 11}};
+    static const struct hearsay_text labels[] = {{"place:cellar", 12}, {"place:attic", 11}};
     struct msg_response push = {.kind = MSG_RESPONSE_HERE_CHANGED};
     if (host != NULL) {
-        push.here_changed.host = (struct msg_text){host, strlen(host)};
+        push.here_changed.host = (struct hearsay_text){host, strlen(host)};
     }
     push.here_changed.labels = labels;
     push.here_changed.label_count = 2;
@@ -62,7 +62,7 @@ static void answer(struct fake_peer *peer, const struct msg_request *request, st
 {
     heard->without_asker +=
         request->kind != MSG_REQUEST_GET && request->asker.on_behalf.count == 0 ? 1 : 0;
-    static const struct msg_text labels[] = {{"place:bar", 9}};
+    static const struct hearsay_text labels[] = {{"place:bar", 9}};
     static const uint8_t big[BIG_BYTES];
     struct msg_response response = {.id = request->id};
     switch (request->kind) {
@@ -93,7 +93,7 @@ static void answer(struct fake_peer *peer, const struct msg_request *request, st
         }
         response.kind = MSG_RESPONSE_GOT;
         response.got.id = request->get.id;
-        response.got.payload = (struct msg_bytes){big, sizeof(big)};
+        response.got.payload = (struct hearsay_bytes){big, sizeof(big)};
         break;
     default: /* a ping: the labels change, and then it is answered */
         put_here_change(peer, "upstairs");

@@ -72,7 +72,7 @@ static bool welcome(struct fake_peer *peer, const struct scene *scene,
     response.welcome = fake_welcome(8);
     store_id[0] = scene->store;
     response.welcome.store_id.data = store_id;
-    response.welcome.resume_token = (struct msg_bytes){token, sizeof(token)};
+    response.welcome.resume_token = (struct hearsay_bytes){token, sizeof(token)};
     if (scene->dropped != 0) {
         response.welcome.has_dropped = true;
         msg_error_set(&response.welcome.dropped, scene->dropped, NULL, "the reason");
@@ -99,7 +99,7 @@ static bool push(struct fake_peer *peer, uint64_t seq)
 
     response.match.watch_id = 7;
     response.match.seq = seq;
-    response.match.result.id = (struct msg_bytes){id, LIMIT_ID_BYTES};
+    response.match.result.id = (struct hearsay_bytes){id, LIMIT_ID_BYTES};
     return fake_send(peer, &response);
 }
 

@@ -35,7 +35,7 @@ static void test_samples_come_back_the_same(void **state)
     }
 }
 
-static void assert_bytes(struct msg_bytes a, struct msg_bytes b)
+static void assert_bytes(struct hearsay_bytes a, struct hearsay_bytes b)
 {
     assert_int_equal(a.data == NULL, b.data == NULL);
     assert_int_equal(a.count, b.count);
@@ -90,11 +90,11 @@ static void test_a_full_query_keeps_its_values(void **state)
 static void test_a_full_apply_is_read(void **state)
 {
     static const uint8_t filter[1] = {1};
-    struct msg_change changes[LIMIT_CHANGES];
+    struct hearsay_change changes[LIMIT_CHANGES];
     struct msg_request request = {
         .id = 1,
         .kind = MSG_REQUEST_APPLY,
-        .apply = {.changes = changes, .change_count = LIMIT_CHANGES, .as = MSG_AS_REPLICA},
+        .apply = {.changes = changes, .change_count = LIMIT_CHANGES, .as = HEARSAY_AS_REPLICA},
     };
     struct msg_request back;
     struct msg_error error;
@@ -103,12 +103,12 @@ static void test_a_full_apply_is_read(void **state)
 
     (void)state;
     for (size_t i = 0; i < LIMIT_CHANGES; i++) {
-        changes[i] = (struct msg_change){
+        changes[i] = (struct hearsay_change){
             .has_message = true,
             .has_gone = true,
             .has_rule = true,
             .message = {.id = {(const uint8_t *)"0123456789abcdef", 16}, .filter = {filter, 1}},
-            .gone = {{(const uint8_t *)"0123456789abcdef", 16}, 0, MSG_WAS_REMOVED},
+            .gone = {{(const uint8_t *)"0123456789abcdef", 16}, 0, HEARSAY_WAS_REMOVED},
             .rule = {.kind = 1},
         };
     }
@@ -173,8 +173,8 @@ static void test_texts_without_a_nul_behind_them(void **state)
     (void)state;
     assert_non_null(exact);
     memcpy(exact, type, length);
-    response.got.id = (struct msg_bytes){(const uint8_t *)"0123456789abcdef", LIMIT_ID_BYTES};
-    response.got.media_type = (struct msg_text){exact, length};
+    response.got.id = (struct hearsay_bytes){(const uint8_t *)"0123456789abcdef", LIMIT_ID_BYTES};
+    response.got.media_type = (struct hearsay_text){exact, length};
     arena_init(&arena, alloc_system(), 1 << 20);
     bytes_init(&bytes, alloc_system());
     assert_int_equal(codec_encode_response(&response, 65536, &bytes), 0);
@@ -220,27 +220,27 @@ struct spoiled {
 
 static const struct spoiled spoiled_rows[] = {
     SPOILED("versions", 1, hello.version_count, uint32_t, 0),
-    SPOILED("agent", 1, hello.agent, struct msg_text, long_agent, LIMIT_AGENT_BYTES + 1),
-    SPOILED("resume_token", 1, hello.resume_token, struct msg_bytes, spare, 0),
-    SPOILED("resume_token", 1, hello.resume_token, struct msg_bytes, spare, 65),
-    SPOILED("id", 3, deposit.id, struct msg_bytes, NULL, 0),
-    SPOILED("id", 3, deposit.id, struct msg_bytes, spare, 0),
-    SPOILED("id", 3, deposit.id, struct msg_bytes, spare, 15),
-    SPOILED("filter", 3, deposit.filter, struct msg_bytes, NULL, 0),
-    SPOILED("filter", 3, deposit.filter, struct msg_bytes, spare, 0),
-    SPOILED("filter", 3, deposit.filter, struct msg_bytes, spare, 513),
-    SPOILED("host", 3, deposit.host, struct msg_text, "", 0),
-    SPOILED("host", 3, deposit.host, struct msg_text, "Default", 7),
-    SPOILED("host", 3, deposit.host, struct msg_text, "-a", 2),
-    SPOILED("host", 3, deposit.host, struct msg_text, long_host, LIMIT_HOST_BYTES + 1),
-    SPOILED("media_type", 3, deposit.media_type, struct msg_text, "", 0),
-    SPOILED("media_type", 3, deposit.media_type, struct msg_text, "text", 4),
-    SPOILED("media_type", 3, deposit.media_type, struct msg_text, "text/", 5),
-    SPOILED("media_type", 3, deposit.media_type, struct msg_text, "text/\x1b[31m", 10),
+    SPOILED("agent", 1, hello.agent, struct hearsay_text, long_agent, LIMIT_AGENT_BYTES + 1),
+    SPOILED("resume_token", 1, hello.resume_token, struct hearsay_bytes, spare, 0),
+    SPOILED("resume_token", 1, hello.resume_token, struct hearsay_bytes, spare, 65),
+    SPOILED("id", 3, deposit.id, struct hearsay_bytes, NULL, 0),
+    SPOILED("id", 3, deposit.id, struct hearsay_bytes, spare, 0),
+    SPOILED("id", 3, deposit.id, struct hearsay_bytes, spare, 15),
+    SPOILED("filter", 3, deposit.filter, struct hearsay_bytes, NULL, 0),
+    SPOILED("filter", 3, deposit.filter, struct hearsay_bytes, spare, 0),
+    SPOILED("filter", 3, deposit.filter, struct hearsay_bytes, spare, 513),
+    SPOILED("host", 3, deposit.host, struct hearsay_text, "", 0),
+    SPOILED("host", 3, deposit.host, struct hearsay_text, "Default", 7),
+    SPOILED("host", 3, deposit.host, struct hearsay_text, "-a", 2),
+    SPOILED("host", 3, deposit.host, struct hearsay_text, long_host, LIMIT_HOST_BYTES + 1),
+    SPOILED("media_type", 3, deposit.media_type, struct hearsay_text, "", 0),
+    SPOILED("media_type", 3, deposit.media_type, struct hearsay_text, "text", 4),
+    SPOILED("media_type", 3, deposit.media_type, struct hearsay_text, "text/", 5),
+    SPOILED("media_type", 3, deposit.media_type, struct hearsay_text, "text/\x1b[31m", 10),
     SPOILED("ttl_s", 3, deposit.ttl_s, uint32_t, 0),
     SPOILED("reach", 3, deposit.reach_ppm, uint32_t, 1000001),
-    SPOILED("withdraw_hash", 3, deposit.withdraw_hash, struct msg_bytes, spare, 0),
-    SPOILED("withdraw_hash", 3, deposit.withdraw_hash, struct msg_bytes, spare, 31),
+    SPOILED("withdraw_hash", 3, deposit.withdraw_hash, struct hearsay_bytes, spare, 0),
+    SPOILED("withdraw_hash", 3, deposit.withdraw_hash, struct hearsay_bytes, spare, 31),
     SPOILED("k", 5, query.k, uint32_t, 0),
     SPOILED("parts", 5, query.part_count, size_t, 0),
     SPOILED("parts.filter", 5, query.parts, const struct msg_query_part *, no_filter),
@@ -256,15 +256,15 @@ static const struct spoiled spoiled_rows[] = {
     SPOILED("exclude.hashes", 5, query.exclude, const struct msg_slice *, no_hashes),
     SPOILED("exclude.hashes", 5, query.exclude, const struct msg_slice *, many_hashes),
     SPOILED("exclude.bits", 5, query.exclude, const struct msg_slice *, no_bits),
-    SPOILED("id", 7, get.id, struct msg_bytes, NULL, 0),
-    SPOILED("id", 7, get.id, struct msg_bytes, spare, 17),
-    SPOILED("host", 7, get.host, struct msg_text, "a_b", 3),
-    SPOILED("id", 9, withdraw.id, struct msg_bytes, NULL, 0),
-    SPOILED("token", 9, withdraw.token, struct msg_bytes, NULL, 0),
-    SPOILED("token", 9, withdraw.token, struct msg_bytes, spare, 31),
-    SPOILED("after", 12, export.after, struct msg_bytes, spare, 0),
-    SPOILED("after", 12, export.after, struct msg_bytes, spare, 33),
-    SPOILED("host", 12, export.host, struct msg_text, "a-", 2),
+    SPOILED("id", 7, get.id, struct hearsay_bytes, NULL, 0),
+    SPOILED("id", 7, get.id, struct hearsay_bytes, spare, 17),
+    SPOILED("host", 7, get.host, struct hearsay_text, "a_b", 3),
+    SPOILED("id", 9, withdraw.id, struct hearsay_bytes, NULL, 0),
+    SPOILED("token", 9, withdraw.token, struct hearsay_bytes, NULL, 0),
+    SPOILED("token", 9, withdraw.token, struct hearsay_bytes, spare, 31),
+    SPOILED("after", 12, export.after, struct hearsay_bytes, spare, 0),
+    SPOILED("after", 12, export.after, struct hearsay_bytes, spare, 33),
+    SPOILED("host", 12, export.host, struct hearsay_text, "a-", 2),
 };
 
 static void check_spoiled(const struct spoiled *row)

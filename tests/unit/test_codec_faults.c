@@ -292,17 +292,18 @@ static void test_promised_sizes_are_enough(void **state)
                                           .media_type = {type, sizeof type - 1},
                                           .payload = {payload, payloads[i]},
                                           .payload_omitted = true};
-        const struct msg_exported_message message = {.id = {payload, 16},
-                                                     .epoch = UINT64_MAX,
-                                                     .filter = {payload, LIMIT_FILTER_BYTES},
-                                                     .media_type = {type, sizeof type - 1},
-                                                     .payload = {payload, payloads[i]},
-                                                     .deposited_ms = -1,
-                                                     .expires_ms = -1,
-                                                     .reach_ppm = UINT32_MAX,
-                                                     .withdraw_hash = {payload, LIMIT_HASH_BYTES},
-                                                     .state = UINT32_MAX,
-                                                     .reports = UINT32_MAX};
+        const struct hearsay_exported_message message = {
+            .id = {payload, 16},
+            .epoch = UINT64_MAX,
+            .filter = {payload, LIMIT_FILTER_BYTES},
+            .media_type = {type, sizeof type - 1},
+            .payload = {payload, payloads[i]},
+            .deposited_ms = -1,
+            .expires_ms = -1,
+            .reach_ppm = UINT32_MAX,
+            .withdraw_hash = {payload, LIMIT_HASH_BYTES},
+            .state = UINT32_MAX,
+            .reports = UINT32_MAX};
         const struct msg_response results = {.id = UINT64_MAX,
                                              .kind = MSG_RESPONSE_RESULTS,
                                              .results = {.results = &result,
@@ -324,14 +325,14 @@ static void test_promised_sizes_are_enough(void **state)
             .kind = MSG_RESPONSE_EXPORTED,
             .exported = {&message, 1, {payload, LIMIT_CURSOR_BYTES}}};
 
-        const struct msg_change change = {
+        const struct hearsay_change change = {
             .seq = UINT64_MAX,
             .has_message = true,
             .has_gone = true,
             .has_rule = true,
             .message = message,
             .has_decision = true,
-            .gone = {{payload, 16}, -1, MSG_WAS_EVICTED},
+            .gone = {{payload, 16}, -1, HEARSAY_WAS_EVICTED},
             .rule = {LIMIT_RULE_KIND, {payload, LIMIT_RULE_BYTES}, UINT32_MAX, -1, true, -1},
             .decision = {{payload, 16}, UINT64_MAX, -1}};
         const size_t content_bytes = LIMIT_FILTER_BYTES + sizeof type - 1 + payloads[i];

@@ -236,7 +236,7 @@ static void query(struct fixture *fixture, const uint64_t *epochs, size_t count)
     memset(parts, 0, sizeof(parts));
     for (size_t i = 0; i < count; i++) {
         parts[i].epoch = epochs[i];
-        parts[i].filter = (struct msg_bytes){filter, sizeof(filter)};
+        parts[i].filter = (struct hearsay_bytes){filter, sizeof(filter)};
     }
     request.query = (struct msg_query){
         .k = FOUND_MAX,

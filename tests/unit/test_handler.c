@@ -54,7 +54,7 @@ static const uint8_t token[LIMIT_TOKEN_BYTES] = {42}; /* takes every message bac
 
 /* --- fixture ---------------------------------------------------------------------------------- */
 
-static void remember_payload(struct answer *answer, const struct msg_bytes *payload)
+static void remember_payload(struct answer *answer, const struct hearsay_bytes *payload)
 {
     const size_t count =
         payload->count < sizeof(answer->text) - 1 ? payload->count : sizeof(answer->text) - 1;

@@ -73,7 +73,7 @@ static void export_leaves_out_what_has_expired(void **state)
 static void export_is_complete(void **state)
 {
     struct read_fixture *fixture = *state;
-    const struct msg_exported_message *first = &fixture->answers.first;
+    const struct hearsay_exported_message *first = &fixture->answers.first;
     uint8_t filter[READ_FILTER_BYTES];
     const int64_t deposited_ms = fixture->clock.wall_ms;
 

@@ -38,7 +38,7 @@ static void report(struct handler_fixture *fixture, uint8_t number, uint32_t sen
 
     fixture->client.sender_tag = sender;
     request.report.kind = MSG_REPORT_SPAM;
-    request.report.reason = (struct msg_text){"why", 3};
+    request.report.reason = (struct hearsay_text){"why", 3};
     assert_int_equal(handler_fixture_do(fixture, &request), MSG_RESPONSE_REPORT_TAKEN);
 }
 
@@ -72,7 +72,7 @@ static const struct msg_reported_list *turn_page(struct handler_fixture *fixture
     const struct msg_request request = request_all(limit, *bytes > 0 ? cursor : NULL, *bytes);
 
     assert_int_equal(handler_fixture_do(fixture, &request), MSG_RESPONSE_REPORTED_LIST);
-    const struct msg_bytes *next = newer ? &found->previous : &found->next;
+    const struct hearsay_bytes *next = newer ? &found->previous : &found->next;
     assert_true(next->count <= LIMIT_CURSOR_BYTES);
     if (next->count > 0) {
         memcpy(cursor, next->data, next->count);

@@ -13,7 +13,7 @@ static struct msg_request request_of(enum msg_request_kind kind, const char *pat
 
     request.name = kind == MSG_REQUEST_BACKUP ? "backup" : "compact";
     if (path != NULL) {
-        request.backup.path = (struct msg_text){path, strlen(path)};
+        request.backup.path = (struct hearsay_text){path, strlen(path)};
     }
     return request;
 }

@@ -39,7 +39,7 @@ static struct msg_request ban_request(enum msg_request_kind kind)
 
     request.name = kind == MSG_REQUEST_BAN ? "ban" : "unban";
     *(kind == MSG_REQUEST_BAN ? &request.ban.payload_hash : &request.unban.payload_hash) =
-        (struct msg_bytes){hash_of_rude, LIMIT_HASH_BYTES};
+        (struct hearsay_bytes){hash_of_rude, LIMIT_HASH_BYTES};
     return request;
 }
 
@@ -48,7 +48,7 @@ static struct msg_request accept_request(const char *mode)
     struct msg_request request = {.id = 6, .name = "accept", .kind = MSG_REQUEST_ACCEPT};
 
     if (mode != NULL) {
-        request.accept.mode = (struct msg_text){mode, strlen(mode)};
+        request.accept.mode = (struct hearsay_text){mode, strlen(mode)};
     }
     return request;
 }
@@ -101,8 +101,8 @@ static void filters(void **state)
     struct msg_request ban = ban_request(MSG_REQUEST_BAN);
 
     memcpy(filter, handler_fixture_deposit(10, "", LONG_S)->deposit.filter.data, sizeof(filter));
-    ban.ban.payload_hash = (struct msg_bytes){NULL, 0};
-    ban.ban.filter = (struct msg_bytes){filter, sizeof(filter)};
+    ban.ban.payload_hash = (struct hearsay_bytes){NULL, 0};
+    ban.ban.filter = (struct hearsay_bytes){filter, sizeof(filter)};
     assert_int_equal(handler_fixture_do(fixture, &ban), MSG_RESPONSE_BANNED);
     assert_false(takes(fixture, 10, "text"));
     assert_string_equal(fixture->answer.error.field, "filter");
@@ -126,7 +126,7 @@ static void exactly_one_thing_is_banned(void **state)
 
     ban.ban.filter = handler_fixture_deposit(1, "", LONG_S)->deposit.filter;
     assert_int_equal(handler_fixture_refused(fixture, &ban), MSG_INVALID);
-    ban.ban.filter = ban.ban.payload_hash = (struct msg_bytes){NULL, 0};
+    ban.ban.filter = ban.ban.payload_hash = (struct hearsay_bytes){NULL, 0};
     assert_int_equal(handler_fixture_refused(fixture, &ban), MSG_INVALID);
 }
 
@@ -253,7 +253,7 @@ static struct msg_request notice_request(const char *text, int64_t until_ms, uin
 {
     struct msg_request request = {.id = 8, .name = "notice", .kind = MSG_REQUEST_NOTICE};
 
-    request.notice.text = (struct msg_text){text, text == NULL ? 0 : strlen(text)};
+    request.notice.text = (struct hearsay_text){text, text == NULL ? 0 : strlen(text)};
     request.notice.until_ms = until_ms;
     request.notice.drop = drop;
     return request;

@@ -30,7 +30,7 @@ static int setup(void **state)
         struct msg_request request = *handler_fixture_deposit(i, "text", 3600);
 
         if (i <= EQUAL) {
-            request.deposit.filter = (struct msg_bytes){filter, sizeof(filter)};
+            request.deposit.filter = (struct hearsay_bytes){filter, sizeof(filter)};
         }
         assert_int_equal(handler_fixture_do(fixture, &request), MSG_RESPONSE_DEPOSITED);
         fixture->clock.wall_ms++;

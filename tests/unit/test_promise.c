@@ -198,11 +198,11 @@ static void answer_query(const struct lie *lie, struct fake_peer *peer, uint64_t
                                          .distance_ppm = row->distance_ppm,
                                          .deposited_ms = row->deposited_ms};
         if (lie->extra == HOST) {
-            results[i].host = (struct msg_text){"lobby", 5};
+            results[i].host = (struct hearsay_text){"lobby", 5};
         }
         if (lie->extra == PAYLOAD) {
-            results[i].payload = (struct msg_bytes){wanted, 3};
-            results[i].media_type = (struct msg_text){"text/plain", 10};
+            results[i].payload = (struct hearsay_bytes){wanted, 3};
+            results[i].media_type = (struct hearsay_text){"text/plain", 10};
         }
     }
     response.results.results = results;
@@ -219,7 +219,7 @@ static void script(struct fake_peer *peer, void *context)
         return;
     }
     while (fake_read(peer, &request)) {
-        struct msg_exported_message exported[2];
+        struct hearsay_exported_message exported[2];
         struct msg_response response = {.id = request.id};
         memset(exported, 0, sizeof(exported));
         switch (request.kind) {
@@ -228,16 +228,16 @@ static void script(struct fake_peer *peer, void *context)
             continue;
         case MSG_REQUEST_GET:
             response.kind = MSG_RESPONSE_GOT;
-            response.got.id = (struct msg_bytes){other, LIMIT_ID_BYTES};
-            response.got.payload = (struct msg_bytes){other, 3};
-            response.got.media_type = (struct msg_text){"text/plain", 10};
+            response.got.id = (struct hearsay_bytes){other, LIMIT_ID_BYTES};
+            response.got.payload = (struct hearsay_bytes){other, 3};
+            response.got.media_type = (struct hearsay_text){"text/plain", 10};
             break;
         default:
             response.kind = MSG_RESPONSE_EXPORTED;
             for (int i = 0; i < 2; i++) {
-                exported[i].id = (struct msg_bytes){other, LIMIT_ID_BYTES};
-                exported[i].filter = (struct msg_bytes){other, 8};
-                exported[i].payload = (struct msg_bytes){other, 5};
+                exported[i].id = (struct hearsay_bytes){other, LIMIT_ID_BYTES};
+                exported[i].filter = (struct hearsay_bytes){other, 8};
+                exported[i].payload = (struct hearsay_bytes){other, 5};
             }
             response.exported.messages = exported;
             response.exported.message_count = 2;

@@ -159,7 +159,7 @@ static void put_deposit(struct secure_peer *peer, uint64_t id, size_t payload_by
     static const uint8_t payload[64 * 1024];
     struct msg_request request = *server_fixture_deposit(id, (uint8_t)id);
 
-    request.deposit.payload = (struct msg_bytes){payload, payload_bytes};
+    request.deposit.payload = (struct hearsay_bytes){payload, payload_bytes};
     peer_put(&peer->plain, &request);
 }
 

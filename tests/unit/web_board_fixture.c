@@ -36,15 +36,15 @@ void web_board_push_match(struct web_board_world *world, uint64_t seq)
     struct msg_response response = {.kind = MSG_RESPONSE_MATCH};
     response.match.watch_id = world->watch_id;
     response.match.seq = seq;
-    response.match.result.id = (struct msg_bytes){id, LIMIT_ID_BYTES};
-    response.match.result.payload = (struct msg_bytes){(const uint8_t *)"new", 3};
+    response.match.result.id = (struct hearsay_bytes){id, LIMIT_ID_BYTES};
+    response.match.result.payload = (struct hearsay_bytes){(const uint8_t *)"new", 3};
     send_all(world->house_fd, &response);
 }
 
 void web_board_push_here_change(struct web_board_world *world)
 {
     struct msg_response response = {.kind = MSG_RESPONSE_HERE_CHANGED};
-    response.here_changed.host = (struct msg_text){"default", 7};
+    response.here_changed.host = (struct hearsay_text){"default", 7};
     send_all(world->house_fd, &response);
 }
 
@@ -53,15 +53,16 @@ static void answer_query(const struct web_board_world *world, const struct msg_r
 {
     static const uint8_t ids[3][LIMIT_ID_BYTES] = {"the third one..", "the second one.",
                                                    "the first one.."};
-    static const struct msg_text types[] = {{"text/plain", 10},
-                                            {HEARSAY_SEALED_TYPE, sizeof(HEARSAY_SEALED_TYPE) - 1},
-                                            {"image/png", 9}};
+    static const struct hearsay_text types[] = {
+        {"text/plain", 10},
+        {HEARSAY_SEALED_TYPE, sizeof(HEARSAY_SEALED_TYPE) - 1},
+        {"image/png", 9}};
     struct msg_response response = {.id = request->id, .kind = MSG_RESPONSE_RESULTS};
     struct msg_result results[3];
     memset(results, 0, sizeof(results));
     for (size_t i = 0; i < 3; i++) {
-        results[i].id = (struct msg_bytes){ids[i], LIMIT_ID_BYTES};
-        results[i].payload = (struct msg_bytes){(const uint8_t *)"hello", 5};
+        results[i].id = (struct hearsay_bytes){ids[i], LIMIT_ID_BYTES};
+        results[i].payload = (struct hearsay_bytes){(const uint8_t *)"hello", 5};
         results[i].media_type = types[i];
         results[i].union_count = 2;
         results[i].intersection_count = 1;
@@ -76,9 +77,9 @@ static void answer_query(const struct web_board_world *world, const struct msg_r
 /* Answers what the house connection asks. Under the lock. */
 static void answer_house(struct web_board_world *world, const struct msg_request *request, int fd)
 {
-    static const struct msg_text labels[] = {{"place:bar", 9}, {"place:hall", 10}};
+    static const struct hearsay_text labels[] = {{"place:bar", 9}, {"place:hall", 10}};
     struct msg_response response = {.id = request->id};
-    const struct msg_bytes *phone = &request->asker.on_behalf;
+    const struct hearsay_bytes *phone = &request->asker.on_behalf;
     if (request->kind != MSG_REQUEST_WATCH && request->kind != MSG_REQUEST_UNWATCH) {
         world->asker = phone->count > 0 ? phone->data[phone->count - 1] : 0;
     } else {
@@ -101,7 +102,7 @@ static void answer_house(struct web_board_world *world, const struct msg_request
         world->gets++;
         response.kind = MSG_RESPONSE_GOT;
         response.got.id = request->get.id;
-        response.got.payload = (struct msg_bytes){(const uint8_t *)"one", 3};
+        response.got.payload = (struct hearsay_bytes){(const uint8_t *)"one", 3};
         break;
     case MSG_REQUEST_HERE:
         world->places++;
@@ -153,7 +154,7 @@ static void answer_phone(struct web_board_world *world, const struct msg_request
 
 static bool greet_client(struct fake_peer *peer, struct web_board_world *world, uint8_t *out_phone)
 {
-    static const struct msg_text capabilities[CAPABILITIES] = {
+    static const struct hearsay_text capabilities[CAPABILITIES] = {
         {"deposit", 7}, {"query", 5}, {"on_behalf", 9}};
     struct msg_request request;
     if (!fake_read(peer, &request)) {
@@ -165,7 +166,7 @@ static bool greet_client(struct fake_peer *peer, struct web_board_world *world, 
     response.welcome.limits.watches_per_session = 3;
     response.welcome.capabilities = capabilities;
     response.welcome.capability_count = world->is_deaf ? CAPABILITIES - 1 : CAPABILITIES;
-    const struct msg_bytes *phone = &request.hello.on_behalf;
+    const struct hearsay_bytes *phone = &request.hello.on_behalf;
     *out_phone = phone->count > 0 ? phone->data[phone->count - 1] : 0;
     (void)pthread_mutex_lock(&world->lock);
     if (*out_phone == 0) {

@@ -32,7 +32,7 @@ static json_t *json_of_i64(int64_t value)
     return value >= -(INT64_C(1) << 53) ? json_integer(value) : json_string(digits);
 }
 
-static json_t *json_of_bytes(const struct map *map, struct msg_bytes bytes)
+static json_t *json_of_bytes(const struct map *map, struct hearsay_bytes bytes)
 {
     char hex[2 * HEX_BYTES_MAX + 1];
 
@@ -50,7 +50,7 @@ static json_t *json_of_message(const struct map *map, const void *own);
 
 static json_t *json_of_entry(const struct map_field *field, const uint8_t *entries, size_t i)
 {
-    struct msg_text text;
+    struct hearsay_text text;
     uint32_t number;
 
     switch (field->type) {
@@ -107,8 +107,7 @@ static json_t *json_of_number(const struct map *map, const struct map_field *fie
         memcpy(&number, own + field->own, sizeof(number));
         value = number;
     }
-    if (field->own_count != 0 ? !*(const bool *)(own + field->own_count)
-                              : value == field->absent) {
+    if (field->own_count != 0 ? !*(const bool *)(own + field->own_count) : value == field->absent) {
         return NULL;
     }
     return field->type == MAP_ENUM  ? json_of_enum(map, field, number)
@@ -118,7 +117,7 @@ static json_t *json_of_number(const struct map *map, const struct map_field *fie
 
 static json_t *json_of_text(const struct map_field *field, const uint8_t *own)
 {
-    struct msg_text text;
+    struct hearsay_text text;
 
     memcpy(&text, own + field->own, sizeof(text));
     return text.text == NULL ||
@@ -131,7 +130,7 @@ static json_t *json_of_text(const struct map_field *field, const uint8_t *own)
 static json_t *json_of_field(const struct map *map, const struct map_field *field,
                              const uint8_t *own)
 {
-    struct msg_bytes bytes;
+    struct hearsay_bytes bytes;
 
     switch (field->type) {
     case MAP_U32:

@@ -34,8 +34,8 @@ static void refuse_query(struct answers *answers, const char *reply)
 
     answers->refused++;
     if (answers->link != NULL) {
-        results.store_id = (struct msg_bytes){hearsay_welcome(link_server(answers->link))->store_id,
-                                              LIMIT_ID_BYTES};
+        results.store_id = (struct hearsay_bytes){
+            hearsay_welcome(link_server(answers->link))->store_id, LIMIT_ID_BYTES};
         (void)send_results(answers, reply, &results);
     }
 }
@@ -92,7 +92,7 @@ static bool submit_letter(struct answers *answers, const struct msg_letter *lett
         !pay_rest(answers, asker, asked, now_ms)) {
         return false;
     }
-    request.query.host = (struct msg_text){answers->host, strlen(answers->host)};
+    request.query.host = (struct hearsay_text){answers->host, strlen(answers->host)};
     request.query.scope = MSG_SCOPE_HERE;
     if (asked->order != MSG_ORDER_NEWEST) { /* TIME sorts the messages of SIMILARITY */
         request.query.order = MSG_ORDER_SIMILARITY;

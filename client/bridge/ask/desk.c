@@ -157,7 +157,7 @@ static void lose_link(struct desk *desk, const char *why)
 /* Tells hearsayd which hoods it may ask for. */
 static void serve_hoods(struct desk *desk)
 {
-    struct msg_text hoods[BRIDGE_HOODS_MAX];
+    struct hearsay_text hoods[BRIDGE_HOODS_MAX];
     struct msg_request request = {.kind = MSG_REQUEST_SERVE, .serve = {.hoods = hoods}};
     struct hearsay_error error;
     uint64_t ticket;
@@ -165,7 +165,7 @@ static void serve_hoods(struct desk *desk)
     for (size_t i = 0; i < desk->config->hood_count; i++) {
         const char *name = desk->config->hoods[i].name;
 
-        hoods[request.serve.hood_count++] = (struct msg_text){name, strlen(name)};
+        hoods[request.serve.hood_count++] = (struct hearsay_text){name, strlen(name)};
     }
     if (relay_submit(link_server(desk->link), &request, &ticket, &error) == HEARSAY_OK) {
         link_submitted(desk->link);

@@ -54,8 +54,8 @@ static void tell_word(struct home *home)
 
     told_write(&home->told, &word, groups);
     word.store_id =
-        (struct msg_bytes){hearsay_welcome(link_server(home->link))->store_id, LIMIT_ID_BYTES};
-    word.profile = (struct msg_text){home->profile, strlen(home->profile)};
+        (struct hearsay_bytes){hearsay_welcome(link_server(home->link))->store_id, LIMIT_ID_BYTES};
+    word.profile = (struct hearsay_text){home->profile, strlen(home->profile)};
     word.as_of_ms = home->as_of_ms;
     if (!publish_word(home, &word)) {
         told_forget(&home->told);
@@ -88,9 +88,9 @@ static uint64_t submit_request(struct home *home, struct msg_request *request)
     return ticket;
 }
 
-static struct msg_text name_of(const struct home *home)
+static struct hearsay_text name_of(const struct home *home)
 {
-    return (struct msg_text){home->host->name, strlen(home->host->name)};
+    return (struct hearsay_text){home->host->name, strlen(home->host->name)};
 }
 
 static void ask_groups(struct home *home)
@@ -173,10 +173,10 @@ static void take_groups(struct home *home, const struct msg_response *response)
     home->as_of_ms = home->groups.asked_ms;
 }
 
-static void add_changes(struct home *home, const struct msg_changed *changed)
+static void add_changes(struct home *home, const struct hearsay_changed *changed)
 {
     for (size_t i = 0; i < changed->change_count; i++) {
-        const struct msg_exported_message *message = &changed->changes[i].message;
+        const struct hearsay_exported_message *message = &changed->changes[i].message;
 
         /* 0 and 1: shown, and approved; others are not found */
         if (changed->changes[i].has_message && message->epoch == 0 && message->state <= 1) {
