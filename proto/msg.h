@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * msg: requests and responses as plain structs, without protobuf. proto/generate.py makes the
- * structs from hearsay.proto, with its comments. Those that libhearsay shows to its callers are in
- * proto/messages.h, which is installed as hearsay/messages.h; the others are in proto/internal.h.
+ * structs from hearsay.proto, with its comments. They are in proto/messages.h, which is installed
+ * with the headers of libhearsay, so their names begin with hearsay_; those that begin with msg_
+ * the library shows to its callers as other structs.
  *
  * A decoded message points to memory of the arena that the decoder was given, or to static storage.
  * A message to be encoded borrows the memory that it points to from the caller. An absent number
@@ -14,7 +15,8 @@
 #ifndef PROTO_MSG_H
 #define PROTO_MSG_H
 
-#include "proto/internal.h"
+#include "proto/limits.h"
+#include "proto/messages.h"
 
 /* The metric of queries that name none. */
 #define MSG_METRIC_DEFAULT MSG_METRIC_PHI

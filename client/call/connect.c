@@ -53,7 +53,7 @@ static int connect_check(const struct hearsay_connect *options, const char *agen
 int hearsay_ask_for(struct hearsay *server, const uint8_t *address, size_t address_bytes,
                     const uint8_t *local, struct hearsay_error *out_error)
 {
-    struct msg_asker asker = {{NULL, 0}, {NULL, 0}};
+    struct hearsay_asker asker = {{NULL, 0}, {NULL, 0}};
 
     if (address != NULL && address_bytes != LIMIT_ADDRESS_BYTES_MIN &&
         address_bytes != LIMIT_ADDRESS_BYTES) {

@@ -6,7 +6,7 @@
 int hearsay_submit_changes(struct hearsay *server, const struct hearsay_changes *changes,
                            uint64_t *out_ticket, struct hearsay_error *out_error)
 {
-    struct msg_request request = {.kind = MSG_REQUEST_CHANGES, .changes = *changes};
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_CHANGES, .changes = *changes};
 
     return client_submit(server, &request, out_ticket, out_error);
 }
@@ -14,7 +14,7 @@ int hearsay_submit_changes(struct hearsay *server, const struct hearsay_changes 
 int hearsay_submit_apply(struct hearsay *server, const struct hearsay_apply *apply,
                          uint64_t *out_ticket, struct hearsay_error *out_error)
 {
-    struct msg_request request = {.kind = MSG_REQUEST_APPLY, .apply = *apply};
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_APPLY, .apply = *apply};
 
     if (apply->change_count > HEARSAY_CHANGES_MAX) {
         return fail_set(out_error, HEARSAY_ERR_ARGUMENT,
@@ -26,7 +26,7 @@ int hearsay_submit_apply(struct hearsay *server, const struct hearsay_apply *app
 int hearsay_changes(struct hearsay *server, const struct hearsay_changes *changes, int timeout_ms,
                     const struct hearsay_changed **out_changed, struct hearsay_error *out_error)
 {
-    struct msg_request request = {.kind = MSG_REQUEST_CHANGES, .changes = *changes};
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_CHANGES, .changes = *changes};
     const struct reply *reply = NULL;
     int status = calls_ask(server, &request, timeout_ms, &reply, out_error);
 

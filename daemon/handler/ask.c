@@ -10,7 +10,7 @@
 #include "core/profile/profile.h"
 #include "daemon/limits/cost.h"
 
-void ask_respond(const struct ask *ask, const struct msg_response *response)
+void ask_respond(const struct ask *ask, const struct hearsay_response *response)
 {
     ask->client->events->respond(ask->client, response);
 }
@@ -219,7 +219,7 @@ bool ask_pay(const struct ask *ask)
         return true;
     }
     ask->client->is_over_rate = true;
-    struct msg_response response = {.id = ask->request->id, .kind = MSG_RESPONSE_ERROR};
+    struct hearsay_response response = {.id = ask->request->id, .kind = HEARSAY_RESPONSE_ERROR};
     msg_error_set(&response.error, MSG_RATE_LIMITED, NULL,
                   "this address sends more %s than are taken here",
                   action == SENDER_DEPOSIT ? "deposits" : "queries");

@@ -19,7 +19,7 @@
 struct ask {
     struct service *service;
     struct requester *client;
-    const struct msg_request *request;
+    const struct hearsay_request *request;
     /* the host that the request names; NULL before ask_host has found the host */
     struct host *host;
 };
@@ -28,7 +28,7 @@ struct ask {
  * ask_respond sends a response to the client. ask_refuse sends an error with a sentence; `field` is
  * the name of the field that is wrong, or NULL.
  */
-void ask_respond(const struct ask *ask, const struct msg_response *response);
+void ask_respond(const struct ask *ask, const struct hearsay_response *response);
 void ask_refuse(const struct ask *ask, enum msg_error_code code, const char *field,
                 const char *format, ...) __attribute__((format(printf, 4, 5)));
 void ask_refuse_memory(const struct ask *ask); /* "the server is out of memory" */

@@ -68,7 +68,8 @@ static void deinit_check(struct job *job)
 static void check_answer(struct check *check)
 {
     struct hearsay_text texts[CHECK_PROBLEMS_MAX];
-    struct msg_response response = {.id = check->base.request_id, .kind = MSG_RESPONSE_CHECKED};
+    struct hearsay_response response = {.id = check->base.request_id,
+                                        .kind = HEARSAY_RESPONSE_CHECKED};
     uint64_t count = check->problems.count;
 
     response.checked.problems = texts;

@@ -58,7 +58,7 @@ static void on_exported(struct persist_read *read)
     struct export_job *page = CONTAINER_OF(read, struct export_job, read);
     struct job *job = &page->base;
     struct service *service = job->service;
-    struct msg_response response = {.id = job->request_id, .kind = MSG_RESPONSE_EXPORTED};
+    struct hearsay_response response = {.id = job->request_id, .kind = HEARSAY_RESPONSE_EXPORTED};
     uint8_t cursor[CURSOR_BYTES];
 
     if (read->failed) {
@@ -109,7 +109,7 @@ static void choose_page(uint32_t frame_bytes, uint32_t wanted, size_t *out_entri
 
 void handler_export(struct ask *ask)
 {
-    const struct msg_export *wanted = &ask->request->export;
+    const struct msg_export *wanted = &ask->request->export_;
     size_t entries = 0;
     size_t bytes = 0;
 

@@ -90,7 +90,7 @@ static void fill_limits(const struct config_limits *limits, const struct request
     };
 }
 
-static bool hello_speaks(const struct msg_hello *hello, uint32_t version)
+static bool hello_speaks(const struct hearsay_hello *hello, uint32_t version)
 {
     for (uint32_t i = 0; i < hello->version_count; i++) {
         if (hello->versions[i] == version) {
@@ -101,9 +101,9 @@ static bool hello_speaks(const struct msg_hello *hello, uint32_t version)
 }
 
 static void fill_epoch(const struct requester *client, const struct epoch *epoch,
-                       struct msg_epoch_info *out)
+                       struct hearsay_epoch_info *out)
 {
-    *out = (struct msg_epoch_info){
+    *out = (struct hearsay_epoch_info){
         .number = epoch->number,
         .starts_ms = epoch->starts_ms,
         .ends_ms = epoch->ends_ms,
@@ -116,7 +116,7 @@ static void fill_epoch(const struct requester *client, const struct epoch *epoch
 
 void handler_push_epoch(struct requester *client, const struct host *host)
 {
-    struct msg_response response = {.kind = MSG_RESPONSE_EPOCH_CHANGED};
+    struct hearsay_response response = {.kind = HEARSAY_RESPONSE_EPOCH_CHANGED};
 
     response.epoch_changed.host =
         (struct hearsay_text){host->config.name, strlen(host->config.name)};
@@ -139,8 +139,8 @@ static enum msg_acceptance find_acceptance(const struct host *host, int64_t now_
 
 void handler_push_accept(struct requester *client, const struct host *host, int64_t now_ms)
 {
-    struct msg_response response = {
-        .kind = MSG_RESPONSE_ACCEPT_CHANGED,
+    struct hearsay_response response = {
+        .kind = HEARSAY_RESPONSE_ACCEPT_CHANGED,
         .accept_changed = {.host = {host->config.name, strlen(host->config.name)}},
     };
 
@@ -151,9 +151,9 @@ void handler_push_accept(struct requester *client, const struct host *host, int6
 
 void handler_push_notices(struct requester *client, const struct host *host)
 {
-    struct msg_house_notice notices[LIMIT_NOTICES];
-    struct msg_response response = {
-        .kind = MSG_RESPONSE_NOTICES_CHANGED,
+    struct hearsay_house_notice notices[LIMIT_NOTICES];
+    struct hearsay_response response = {
+        .kind = HEARSAY_RESPONSE_NOTICES_CHANGED,
         .notices_changed = {.host = {host->config.name, strlen(host->config.name)},
                             .notices = notices,
                             .notice_count = handler_fill_notices(&host->rules, notices)},
@@ -163,12 +163,12 @@ void handler_push_notices(struct requester *client, const struct host *host)
 }
 
 bool handler_welcome(struct service *service, struct requester *client,
-                     const struct msg_request *request)
+                     const struct hearsay_request *request)
 {
-    struct msg_response response = {.id = request->id};
+    struct hearsay_response response = {.id = request->id};
 
     if (!hello_speaks(&request->hello, LIMIT_VERSION)) {
-        response.kind = MSG_RESPONSE_ERROR;
+        response.kind = HEARSAY_RESPONSE_ERROR;
         msg_error_set(&response.error, MSG_UNSUPPORTED_VERSION, "versions",
                       "none of the client's versions is spoken here; version %d is", LIMIT_VERSION);
         response.error.versions[0] = LIMIT_VERSION;
@@ -180,10 +180,10 @@ bool handler_welcome(struct service *service, struct requester *client,
     const struct hearsay_text *agent = &request->hello.agent;
     client->is_web = agent->text != NULL && strncmp(agent->text, web_agent, strlen(web_agent)) == 0;
     int64_t now_ms = service_now_ms(service);
-    struct msg_host_info hosts[LIMIT_HOSTS];
+    struct hearsay_host_info hosts[LIMIT_HOSTS];
     for (size_t i = 0; i < service->host_count; i++) {
         const struct host *host = &service->hosts[i];
-        hosts[i] = (struct msg_host_info){
+        hosts[i] = (struct hearsay_host_info){
             .name = {host->config.name, strlen(host->config.name)},
             .profile = {host->profile_text, strlen(host->profile_text)},
             .suggested_max_distance_ppm = host->config.suggested_max_distance_ppm,
@@ -204,7 +204,7 @@ bool handler_welcome(struct service *service, struct requester *client,
         hosts[i].accept = find_acceptance(host, now_ms, &hosts[i].accept_until_ms);
     }
     handler_here_welcome(service, client, hosts);
-    response.kind = MSG_RESPONSE_WELCOME;
+    response.kind = HEARSAY_RESPONSE_WELCOME;
     response.welcome = (struct msg_welcome){
         .version = LIMIT_VERSION,
         .store_id = {service->store.store_id, PERSIST_STORE_ID_BYTES},

@@ -19,7 +19,7 @@ enum {
  */
 static bool find_address(const struct ask *ask, struct here_address *out_address)
 {
-    const struct msg_request *request = ask->request;
+    const struct hearsay_request *request = ask->request;
     const struct hearsay_bytes *on_behalf =
         request->here.on_behalf.count > 0 ? &request->here.on_behalf : &request->asker.on_behalf;
 
@@ -48,7 +48,8 @@ void handler_here(struct ask *ask)
     if (!ask_host(ask, &ask->request->here.host) || !find_address(ask, &address)) {
         return;
     }
-    struct msg_response response = {.id = ask->request->id, .kind = MSG_RESPONSE_HERE_LABELS};
+    struct hearsay_response response = {.id = ask->request->id,
+                                        .kind = HEARSAY_RESPONSE_HERE_LABELS};
     response.here_labels.label_count = host_here(
         ask->host, &address, requester_is_here(ask->client), buffer, &response.here_labels.labels);
     ask_respond(ask, &response);
@@ -147,7 +148,7 @@ static size_t labels_bytes(const struct hearsay_text *labels, size_t count)
 }
 
 void handler_here_welcome(struct service *service, const struct requester *client,
-                          struct msg_host_info *hosts)
+                          struct hearsay_host_info *hosts)
 {
     size_t left = service->config.limits.frame_bytes;
     size_t used = WELCOME_BYTES;

@@ -20,9 +20,9 @@ static void on_done(struct persist_job *done)
     struct maintain_job *maintain = CONTAINER_OF(done, struct maintain_job, work);
     struct job *job = &maintain->base;
     bool is_backup = done->kind == PERSIST_BACKUP;
-    struct msg_response response = {
+    struct hearsay_response response = {
         .id = job->request_id,
-        .kind = is_backup ? MSG_RESPONSE_BACKED_UP : MSG_RESPONSE_COMPACTED,
+        .kind = is_backup ? HEARSAY_RESPONSE_BACKED_UP : HEARSAY_RESPONSE_COMPACTED,
     };
 
     if (is_backup) {

@@ -84,7 +84,7 @@ static void query_answer_attach(struct msg_result *result, const struct persist_
  * payload that fits the rest of the frame. messages[i] belongs to results[i]. The results are in
  * the order of the search.
  */
-static void attach_payloads(const struct msg_response *response, struct msg_result *results,
+static void attach_payloads(const struct hearsay_response *response, struct msg_result *results,
                             const struct persist_message *messages, size_t frame_bytes)
 {
     size_t count = response->results.result_count;
@@ -117,8 +117,8 @@ static void attach_payloads(const struct msg_response *response, struct msg_resu
 
 /* Adds the notices of the host to the answer, but for the last ones if they do not fit the frame
  * beside the results without payloads. */
-static void add_notices(struct query_job *job, struct msg_house_notice *notices,
-                        struct msg_results *results, struct msg_response *response)
+static void add_notices(struct query_job *job, struct hearsay_house_notice *notices,
+                        struct msg_results *results, struct hearsay_response *response)
 {
     struct service *service = job->base.service;
     struct rules *rules = &job->base.host->rules;
@@ -246,7 +246,7 @@ static uint32_t merge_results(struct query_job *job, const struct persist_messag
  * How many of the results, nearest first, fit a frame without payloads. k is bounded so that the
  * results for a client usually fit. Those for a bridge may not: they have filters.
  */
-static size_t count_fitting(const struct msg_response *response, size_t frame_bytes)
+static size_t count_fitting(const struct hearsay_response *response, size_t frame_bytes)
 {
     size_t bytes = 0;
     size_t i = 0;
@@ -264,7 +264,7 @@ static size_t count_fitting(const struct msg_response *response, size_t frame_by
 }
 
 /* Leaves the farthest results out of an answer to a bridge if they do not fit. */
-static void fit_bridge(struct msg_response *response, size_t frame_bytes)
+static void fit_bridge(struct hearsay_response *response, size_t frame_bytes)
 {
     size_t fitting = count_fitting(response, frame_bytes);
 
@@ -292,9 +292,9 @@ static void send_answer(struct query_job *job, const struct persist_message *mes
         return;
     }
     uint32_t count = merge_results(job, messages, results, payloads);
-    struct msg_response response = {
+    struct hearsay_response response = {
         .id = job->base.request_id,
-        .kind = MSG_RESPONSE_RESULTS,
+        .kind = HEARSAY_RESPONSE_RESULTS,
         .results = {.results = results,
                     .result_count = count,
                     .comparisons = index_search_comparisons(job->search) + job->comparisons,
@@ -313,7 +313,7 @@ static void send_answer(struct query_job *job, const struct persist_message *mes
     if (job->base.client->is_bridge) {
         fit_bridge(&response, service->config.limits.frame_bytes);
     }
-    struct msg_house_notice notices[LIMIT_NOTICES];
+    struct hearsay_house_notice notices[LIMIT_NOTICES];
     add_notices(job, notices, &response.results, &response);
     if (job->with_payload) {
         attach_payloads(&response, results, payloads, service->config.limits.frame_bytes);

@@ -49,7 +49,7 @@ static bool write_filter(const struct query_job *job, const uint64_t *words,
 static bool write_parts(const struct query_job *job, struct msg_query *out)
 {
     struct arena *arena = &job->base.service->arena;
-    struct msg_query_part *parts = arena_take_zeroed(arena, job->asked_parts, sizeof(*parts));
+    struct hearsay_query_part *parts = arena_take_zeroed(arena, job->asked_parts, sizeof(*parts));
 
     if (parts == NULL) {
         return false;
@@ -57,7 +57,7 @@ static bool write_parts(const struct query_job *job, struct msg_query *out)
     out->parts = parts;
     for (uint32_t i = 0; i < job->asked_parts; i++) {
         const struct index_part *part = &job->parts[i];
-        struct msg_query_part *written = &parts[out->part_count];
+        struct hearsay_query_part *written = &parts[out->part_count];
 
         if (job->places[i].epoch->number != 0) {
             continue;
@@ -105,7 +105,7 @@ static bool write_query(struct ask_wait *wait, struct msg_query *out)
         .metric = job->query.metric == INDEX_METRIC_PHI ? MSG_METRIC_PHI : MSG_METRIC_BITS,
         .order = is_newest ? MSG_ORDER_NEWEST : MSG_ORDER_SIMILARITY,
         .with_payload = job->with_payload,
-        .scope = MSG_SCOPE_HERE,
+        .scope = HEARSAY_SCOPE_HERE,
         .max_staleness_ms = job->max_staleness_ms,
     };
     if (count == job->query.k && is_newest) {
@@ -347,8 +347,8 @@ void handler_turn_asks(struct service *service)
 
 void handler_serve(struct ask *ask)
 {
-    const struct msg_serve *serve = &ask->request->serve;
-    struct msg_response response = {.id = ask->request->id, .kind = MSG_RESPONSE_SERVING};
+    const struct hearsay_serve *serve = &ask->request->serve;
+    struct hearsay_response response = {.id = ask->request->id, .kind = HEARSAY_RESPONSE_SERVING};
 
     if (!ask_is_bridge(ask)) {
         return;
@@ -362,8 +362,9 @@ void handler_serve(struct ask *ask)
 
 void handler_answered(struct ask *ask)
 {
-    const struct msg_answered *answered = &ask->request->answered;
-    struct msg_response response = {.id = ask->request->id, .kind = MSG_RESPONSE_ANSWER_TAKEN};
+    const struct hearsay_answered *answered = &ask->request->answered;
+    struct hearsay_response response = {.id = ask->request->id,
+                                        .kind = HEARSAY_RESPONSE_ANSWER_TAKEN};
 
     if (!ask_is_bridge(ask)) {
         return;

@@ -294,8 +294,8 @@ void sessions_push_here(struct sessions *all, const struct here_change *change)
         if (session->state != SESSION_OPEN || !is_concerned(&session->client, change)) {
             continue;
         }
-        struct msg_response response = {
-            .kind = MSG_RESPONSE_HERE_CHANGED,
+        struct hearsay_response response = {
+            .kind = HEARSAY_RESPONSE_HERE_CHANGED,
             .here_changed = {.host = {host->config.name, strlen(host->config.name)}},
         };
         response.here_changed.label_count =

@@ -83,7 +83,7 @@ bool asks_begin(struct ask_wait *wait);
  * nothing has changed.
  */
 struct ask_wait *asks_answered(struct service *service, const struct requester *client,
-                               const struct msg_answered *answered);
+                               const struct hearsay_answered *answered);
 
 /* The client has gone: it serves no hoods. Its own waits are over, but for those that hold tokens.
  */

@@ -23,7 +23,7 @@ enum {
 struct read_answers {
     size_t count;
     uint64_t id;
-    enum msg_response_kind kind;
+    enum hearsay_response_kind kind;
     enum msg_error_code code;
     char field[LIMIT_FIELD_BYTES + 1];
     int64_t deposited_ms;

@@ -20,7 +20,7 @@ struct client {
     struct requester requester; /* first */
     unsigned asked;
     bool is_busy; /* it takes no pushes now */
-    struct msg_ask last;
+    struct hearsay_ask last;
 };
 
 static struct handler_fixture *fixture;
@@ -33,11 +33,11 @@ static bool write_fails;
 
 /* --- clients ---------------------------------------------------------------------------------- */
 
-static void on_respond(struct requester *requester, const struct msg_response *response)
+static void on_respond(struct requester *requester, const struct hearsay_response *response)
 {
     struct client *client = (struct client *)(void *)requester;
 
-    assert_int_equal(response->kind, MSG_RESPONSE_ASK);
+    assert_int_equal(response->kind, HEARSAY_RESPONSE_ASK);
     client->asked++;
     client->last = response->ask;
 }
@@ -136,7 +136,7 @@ static bool begin(size_t wait, struct client *phone)
 static struct ask_wait *answer(struct client *client, uint64_t ask_id, uint32_t peers,
                                uint32_t peers_asked)
 {
-    struct msg_answered answered = {.ask_id = ask_id, .has_results = true};
+    struct hearsay_answered answered = {.ask_id = ask_id, .has_results = true};
 
     answered.results.peers = peers;
     answered.results.peers_asked = peers_asked;

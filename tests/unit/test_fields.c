@@ -286,9 +286,9 @@ static void requests(void **state)
 
     for (size_t i = 0; i < codec_request_bodies.count * ROUNDS; i++) {
         const struct map_body *body = &codec_request_bodies.rows[i % codec_request_bodies.count];
-        struct msg_request made = {.id = 1 + rng_below(&fixture->rng, 1000),
-                                   .kind = (enum msg_request_kind)body->kind};
-        struct msg_request read;
+        struct hearsay_request made = {.id = 1 + rng_below(&fixture->rng, 1000),
+                                       .kind = (enum hearsay_request_kind)body->kind};
+        struct hearsay_request read;
         struct msg_error error;
 
         begin_round(fixture);
@@ -313,13 +313,13 @@ static void requests(void **state)
 }
 
 /* The sizes that are made from the schema are exact. */
-static void check_size(const struct msg_response *response, size_t bytes)
+static void check_size(const struct hearsay_response *response, size_t bytes)
 {
     size_t results_bytes = 0;
 
-    if (response->kind == MSG_RESPONSE_MATCH) {
+    if (response->kind == HEARSAY_RESPONSE_MATCH) {
         assert_int_equal(codec_match_bytes(response), bytes);
-    } else if (response->kind == MSG_RESPONSE_RESULTS) {
+    } else if (response->kind == HEARSAY_RESPONSE_RESULTS) {
         for (size_t i = 0; i < response->results.result_count; i++) {
             results_bytes += codec_result_bytes(&response->results.results[i]);
         }
@@ -333,9 +333,9 @@ static void responses(void **state)
 
     for (size_t i = 0; i < codec_response_bodies.count * ROUNDS; i++) {
         const struct map_body *body = &codec_response_bodies.rows[i % codec_response_bodies.count];
-        struct msg_response made = {.id = any_number(&fixture->rng),
-                                    .kind = (enum msg_response_kind)body->kind};
-        struct msg_response read;
+        struct hearsay_response made = {.id = any_number(&fixture->rng),
+                                        .kind = (enum hearsay_response_kind)body->kind};
+        struct hearsay_response read;
         struct msg_error error;
 
         begin_round(fixture);

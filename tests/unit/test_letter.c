@@ -126,7 +126,7 @@ static void test_what_is_asked_of_a_reader(void **state)
 static void test_what_neighbours_tell(void **state)
 {
     static const uint8_t filter[64] = {1, 2};
-    static const struct msg_summary_group groups[] = {
+    static const struct hearsay_summary_group groups[] = {
         {.union_filter = {filter, 64},
          .least = {1, 0},
          .least_count = 2,

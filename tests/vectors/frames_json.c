@@ -190,7 +190,7 @@ static json_t *json_of_envelope(const ProtobufCMessageDescriptor *descriptor,
     return object;
 }
 
-json_t *frames_json_request(const struct msg_request *request)
+json_t *frames_json_request(const struct hearsay_request *request)
 {
     json_t *object = json_of_envelope(&hearsay__v1__request__descriptor, &codec_request_bodies,
                                       request->kind, request->id, request);
@@ -201,7 +201,7 @@ json_t *frames_json_request(const struct msg_request *request)
     return object;
 }
 
-json_t *frames_json_response(const struct msg_response *response)
+json_t *frames_json_response(const struct hearsay_response *response)
 {
     return json_of_envelope(&hearsay__v1__response__descriptor, &codec_response_bodies,
                             response->kind, response->id, response);

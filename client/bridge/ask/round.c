@@ -93,7 +93,7 @@ static bool load_parts(struct round *round)
         return false;
     }
     for (size_t i = 0; i < asked->part_count; i++) {
-        const struct msg_query_part *part = &asked->parts[i];
+        const struct hearsay_query_part *part = &asked->parts[i];
         uint64_t *filter = round->filters + 2 * i * words;
 
         round->parts[i].filter = filter;
@@ -137,7 +137,7 @@ static void fill_query(struct round *round)
     };
 }
 
-struct round *round_new(struct circle *circle, const struct msg_ask *ask, size_t frame_bytes,
+struct round *round_new(struct circle *circle, const struct hearsay_ask *ask, size_t frame_bytes,
                         const struct round_events *events, void *context, int64_t monotonic_ms)
 {
     struct round *round = calloc(1, sizeof(*round));

@@ -36,9 +36,9 @@ static void free_entries(struct job *job)
 
 static void answer_apply(struct apply_job *job)
 {
-    struct msg_response response = {
+    struct hearsay_response response = {
         .id = job->base.request_id,
-        .kind = MSG_RESPONSE_APPLIED,
+        .kind = HEARSAY_RESPONSE_APPLIED,
         .applied = job->applied,
     };
 

@@ -103,7 +103,7 @@ static void answer_page(struct changes_job *page)
     const struct persist_read *read = &page->read;
     struct job *job = &page->base;
     struct service *service = job->service;
-    struct msg_response response = {.id = job->request_id, .kind = MSG_RESPONSE_CHANGED};
+    struct hearsay_response response = {.id = job->request_id, .kind = HEARSAY_RESPONSE_CHANGED};
     struct hearsay_changed *changed = &response.changed;
 
     struct hearsay_change *changes =
