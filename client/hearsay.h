@@ -5,10 +5,12 @@
  * This header includes all parts of libhearsay:
  *
  *   hearsay/base.h        sizes, statuses, errors
+ *   hearsay/messages.h    requests and answers as structs, made from the schema of the protocol
  *   hearsay/connection.h  connecting, TLS, what a server says about itself
  *   hearsay/context.h     labels out of what a device senses, and their filter
  *   hearsay/group.h       groups that share a secret; sealed messages
  *   hearsay/message.h     deposit, query, get, withdraw; one request at a time or many
+ *   hearsay/feed.h        what changes at a host, for copies
  *   hearsay/watch.h       queries that stay at the server and report each new message
  *   hearsay/memory.h      files of a reader: epoch keys, messages seen, recent contexts
  *   hearsay/admin.h       the administrator's requests
@@ -27,7 +29,8 @@
  *
  * Units: *_ms are milliseconds; moments that a server sends are Unix milliseconds on its clock. *_s
  * are seconds. Distances and similarities are millionths, 0 to 1,000,000. timeout_ms is 0 (do not
- * wait) to INT_MAX. Strings end with NUL.
+ * wait) to INT_MAX. Strings end with NUL. A struct hearsay_text also has the length of its text:
+ * hearsay_text makes one of a string.
  *
  * Before you fill a struct for a call, set the struct to zeros (`= {0}`), or call its _init
  * function if there is one. The library borrows the pointers in the struct until the call returns.
@@ -68,6 +71,7 @@
 #include "hearsay/group.h"
 #include "hearsay/memory.h"
 #include "hearsay/message.h"
+#include "hearsay/messages.h"
 #include "hearsay/watch.h"
 
 #endif

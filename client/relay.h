@@ -11,7 +11,7 @@
 #include "proto/msg.h"
 
 /* Submits a request, as hearsay_submit_query. After a request Serve, relay_next returns asks. */
-int relay_submit(struct hearsay *server, struct msg_request *request, uint64_t *out_ticket,
+int relay_submit(struct hearsay *server, struct hearsay_request *request, uint64_t *out_ticket,
                  struct hearsay_error *out_error);
 
 /*
@@ -20,7 +20,7 @@ int relay_submit(struct hearsay *server, struct msg_request *request, uint64_t *
  * there. Other results as hearsay_next. A connection is read by relay_next or by hearsay_next, not
  * by both.
  */
-int relay_next(struct hearsay *server, struct msg_response *out_response,
+int relay_next(struct hearsay *server, struct hearsay_response *out_response,
                struct hearsay_error *out_error);
 
 #endif

@@ -4,8 +4,13 @@
 
 usage: generate.py HEARSAY_PROTO BRIDGE_PROTO FOLDER
 
-Writes messages.h (of hearsay.proto), letters.h (of bridge.proto), tables.c, sizes.h and sizes.c to
-FOLDER. The build runs it; nobody edits what it makes. It needs only Python, so that it runs wherever the tree is built.
+Writes messages.h (of hearsay.proto), letters.h (of bridge.proto), tables.c, sizes.h and sizes.c to FOLDER. The build
+runs it; nobody edits what it makes. It needs only Python, so that it runs wherever the tree is built. Limits that are
+sizes of arrays are read from limits.h beside this script.
+
+messages.h is installed with the headers of libhearsay: a program that uses the library, the library and the daemon
+have the same structs. Their names begin with hearsay_. A name that a struct or an enum of client/hearsay/ has is not
+free (TRANSLATED); the struct or enum of the schema then begins with msg_, as do those of letters.h.
 
 The head of hearsay.proto says what the comments of the schema mean that this script reads. A line that
 it does not understand is an error, so that no limit is lost by a slip of the pen.
@@ -21,12 +26,60 @@ SCALARS = {
     "uint64": ("U64", "uint64_t", "uint64_t"),
     "int64": ("I64", "int64_t", "int64_t"),
     "bool": ("BOOL", "protobuf_c_boolean", "bool"),
-    "string": ("TEXT", "char *", "struct msg_text"),
-    "bytes": ("BYTES", "ProtobufCBinaryData", "struct msg_bytes"),
+    "string": ("TEXT", "char *", "struct hearsay_text"),
+    "bytes": ("BYTES", "ProtobufCBinaryData", "struct hearsay_bytes"),
 }
+# Of these, client/hearsay/ has structs and enums of its own. client/call/ makes one from the other.
+TRANSLATED = ("Accept", "Acceptance", "Ban", "Decision", "Deposit", "Deposited", "Error", "ErrorCode", "Evict",
+              "Export", "Exported", "Figure", "Here", "HereChanged", "Limits", "Match", "Metric", "Notice", "Order",
+              "Pong", "Query", "Report", "ReportKind", "Reported", "Result", "Results", "Role", "Similar", "Slice",
+              "Summary", "Watch", "Watching", "Welcome")
+CPP_WORDS = ("export",)  # a program in C++ may include messages.h
 ENVELOPES = ("Request", "Response", "Letter")
 SIZED = ("Results", "Match")  # their exact sizes are asked for, and so those of the messages in them
 FORMS = {"a host name": "host", "a media type": "media_type", "a line": "line", "a language tag": "language"}
+MESSAGES_TOP = """\
+/*
+ * messages: requests and responses of the protocol, and what they hold, as structs. Part of
+ * hearsay.h. Made by proto/generate.py from hearsay.proto.
+ *
+ * An absent number has the value that the comment of its field gives for it, else 0. Whether another
+ * field is present is shown by a has_ flag, or by a pointer that is not NULL. A repeated field has
+ * its number of entries beside it: `changes` has `change_count`. _ms is Unix milliseconds, _s
+ * seconds, _ppm millionths. `Names` in grave accents are those of the protocol: in the structs,
+ * `max_distance` may be max_distance_ppm.
+ */
+#ifndef HEARSAY_MESSAGES_H
+#define HEARSAY_MESSAGES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * A field of bytes. `data` is NULL if the field is absent. If the field is present, `data` is not
+ * NULL, also where `count` is 0.
+ */
+struct hearsay_bytes {
+    const uint8_t *data;
+    size_t count;
+};
+
+/*
+ * A field with a text in UTF-8. `text` is NULL if the field is absent. A received text ends with a
+ * NUL, which `length` does not count, and has no other NUL. A text to be sent needs no NUL at its
+ * end.
+ */
+struct hearsay_text {
+    const char *text;
+    size_t length;
+};"""
+LETTERS_TOP = """\
+/* Made by proto/generate.py from bridge.proto. */
+#ifndef PROTO_LETTERS_H
+#define PROTO_LETTERS_H
+
+#include "proto/msg.h\""""
 VALUE = r"[A-Z][A-Z0-9_]*|\d+"
 RANGE = re.compile(rf"(?:(cut to|up to|at least) )?({VALUE})(?: to ({VALUE}))?(?: (bytes|ppm))?|ppm")
 LIST = re.compile(rf"up to ({VALUE}) entries(?: of (.*))?")
@@ -36,16 +89,26 @@ def snake(name):
     return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
 
 
+def own_prefix(of):
+    """How the name in C of a message or enum begins."""
+    return "hearsay" if of.is_shown else "msg"
+
+
 class Enum:
     def __init__(self, name, note):
         self.name = name
-        self.prefix = "MSG_" + snake(name).upper() + "_"
-        if note:
-            self.prefix = re.fullmatch(r"in C: (\w+)\.\.\.", note)[1]
+        self.is_shown = False
+        self.begins = re.fullmatch(r"in C: (\w+)\.\.\.", note)[1] if note else None
         self.values = []  # (name, number, comment)
 
+    def enum(self):
+        return f"enum {own_prefix(self)}_{snake(self.name)}"
+
+    def last(self):
+        return f"{own_prefix(self)}_{snake(self.name)}_last".upper()
+
     def c_name(self, value):
-        return self.prefix + value
+        return (self.begins or f"{own_prefix(self)}_{snake(self.name)}_".upper()) + value
 
     def numbers(self):
         return [number for _, number, _ in self.values if number != 0]
@@ -54,6 +117,7 @@ class Enum:
 class Message:
     def __init__(self, name, note, comment):
         self.name = name
+        self.is_shown = False
         self.snake = self.own = snake(name)
         self.comment = comment
         found = re.fullmatch(r"(in errors|own fields): (.*)", note or "in errors: " + self.snake)
@@ -63,12 +127,13 @@ class Message:
         self.bodies = []  # of an envelope: fields of its oneof
 
     def struct(self):
-        return "struct msg_" + self.own
+        return f"struct {own_prefix(self)}_{self.own}"
 
     def own_part(self):
         """The fields of an envelope itself but its id, as a message."""
         part = Message(self.name, None, "")
         part.own = self.own_fields
+        part.is_shown = self.is_shown
         part.fields = [field for field in self.fields if field.name != "id"]
         return part
 
@@ -118,7 +183,9 @@ class Field:
         return True
 
     def own(self):
-        """The name of the member; a number of millionths says so."""
+        """The name of the member; a number of millionths says so, and no word of C++ is taken."""
+        if self.name in CPP_WORDS:
+            return self.name + "_"
         return self.name + "_ppm" if self.unit == "ppm" else self.name
 
     def count(self):
@@ -137,6 +204,10 @@ class Schema:
                 self.check(message, field)
             for body in message.bodies:
                 self.check_body(message, body)
+        for named in self.of_file[paths[0]]:
+            named.is_shown = named.name not in TRANSLATED
+        limits = (pathlib.Path(__file__).parent / "limits.h").read_text(encoding="utf-8")
+        self.limits = dict(re.findall(r"^    (LIMIT_\w+) = (\d+),", limits, re.MULTILINE))
 
     def read(self, path):
         lines = pathlib.Path(path).read_text(encoding="utf-8").splitlines()
@@ -239,30 +310,29 @@ class Schema:
     def member(self, field):
         """The lines of the struct for a field."""
         if field.repeated and field.type == "uint32":
-            return [f"uint32_t {field.name}[{field.most}];", f"uint32_t {field.count()};"]
+            return [f"uint32_t {field.name}[{self.limits[field.most]}];", f"uint32_t {field.count()};"]
         if field.repeated:
-            entry = "struct msg_text" if field.type == "string" else self.messages[field.type].struct()
+            entry = SCALARS["string"][2] if field.type == "string" else self.messages[field.type].struct()
             return [f"const {entry} *{field.name};", f"size_t {field.count()};"]
         lines = [f"bool {self.flag(field)};"] if self.flag(field) else []
         if field.cut:
-            return lines + [f"char {field.name}[{field.maximum} + 1];"]
+            return lines + [f"char {field.name}[{self.limits[field.maximum]} + 1];"]
         if field.type in SCALARS:
             return lines + [f"{SCALARS[field.type][2]} {field.own()};"]
         if field.type in self.enums:
-            return lines + [f"enum msg_{snake(field.type)} {field.name};"]
+            return lines + [f"{self.enums[field.type].enum()} {field.name};"]
         return lines + [f"{self.messages[field.type].struct()} {field.name};"]
 
-    def header(self, path, guard, includes):
-        yield f"/* Made by proto/generate.py from {pathlib.Path(path).name}. */"
-        yield f"#ifndef {guard}\n#define {guard}\n\n{includes}"
+    def header(self, path, top):
+        yield top
         for enum in self.of_file[path]:
             if isinstance(enum, Enum):
-                yield f"\nenum msg_{snake(enum.name)} {{"
+                yield f"\n{enum.enum()} {{"
                 for value, number, comment in enum.values:
                     if number != 0:  # 0 is never sent
                         yield from c_comment(comment, "    ")
                         yield f"    {enum.c_name(value)} = {number},"
-                yield f"    MSG_{snake(enum.name).upper()}_LAST = {max(enum.numbers())}\n}};"
+                yield f"    {enum.last()} = {max(enum.numbers())}\n}};"
         for message in self.sorted(path):
             if message.fields:
                 yield from self.struct(message)
@@ -283,8 +353,8 @@ class Schema:
     def envelope(self, envelope):
         if envelope.own_fields:
             yield from self.struct(envelope.own_part())
-        kind = f"MSG_{envelope.snake.upper()}_"
-        yield f"\n/* The number of a kind is the number of its field. */\nenum msg_{envelope.snake}_kind {{"
+        kind = f"{own_prefix(envelope)}_{envelope.snake}_".upper()
+        yield f"\n/* The number of a kind is the number of its field. */\nenum {own_prefix(envelope)}_{envelope.snake}_kind {{"
         yield f"    {kind}UNKNOWN = 0, /* there is no body, or one that is not in the schema */"
         for body in envelope.bodies:
             yield f"    {kind}{body.name.upper()} = {body.number},"
@@ -296,13 +366,13 @@ class Schema:
         if envelope.name == "Request":
             yield ("    const char *name; /* of the body's field; \"\" if the body is absent or not in the schema. Static\n"
                    "                       * storage */")
-        yield f"    enum msg_{envelope.snake}_kind kind;"
+        yield f"    enum {own_prefix(envelope)}_{envelope.snake}_kind kind;"
         if envelope.own_fields:
             yield f"    {envelope.own_part().struct()} {envelope.own_fields};"
         yield "    union {"
         for body in envelope.bodies:
             if self.messages[body.type].fields:
-                yield f"        {self.messages[body.type].struct()} {body.name};"
+                yield f"        {self.messages[body.type].struct()} {body.own()};"
         yield "    };\n};"
 
     # --- the tables ---------------------------------------------------------------------------
@@ -324,7 +394,7 @@ class Schema:
             kind, theirs, ours, count = "MAP_NUMBERS", "uint32_t *", "uint32_t *", "uint32_t"
             more = [f".max = {field.most}"]
         elif field.type == "string":
-            kind, theirs, ours, count, more = "MAP_TEXTS", "char **", "const struct msg_text *", "size_t", []
+            kind, theirs, ours, count, more = "MAP_TEXTS", "char **", "const struct hearsay_text *", "size_t", []
         else:
             inner = self.messages[field.type]
             kind, theirs, count = "MAP_LIST", f"Hearsay__V1__{inner.name} **", "size_t"
@@ -341,7 +411,7 @@ class Schema:
             kind, theirs, ours = "MAP_INNER", f"Hearsay__V1__{inner.name} *", inner.struct()
             items = [f".inner = &{table}"]
         elif field.type in self.enums:
-            kind, theirs, ours = "MAP_ENUM", "Hearsay__V1__" + field.type, "enum msg_" + snake(field.type)
+            kind, theirs, ours = "MAP_ENUM", "Hearsay__V1__" + field.type, self.enums[field.type].enum()
         elif field.cut:
             kind, theirs, ours = "MAP_CHARS", "char *", "char *"
         else:
@@ -377,7 +447,7 @@ class Schema:
         if field.absent in (None, "0"):
             return []
         if field.type == "string":
-            return [f'.absent_text = &(const struct msg_text){{"{field.absent}", {len(field.absent)}}}']
+            return [f'.absent_text = &(const struct hearsay_text){{"{field.absent}", {len(field.absent)}}}']
         if field.type in self.enums:
             return [f".absent = {self.enums[field.type].c_name(field.absent)}"]
         return [] if field.presence_kept else [f".absent = (int64_t){field.absent}"]
@@ -396,9 +466,9 @@ class Schema:
         yield f"\nstatic const struct map_body {envelope.snake}_bodies[] = {{"
         for body in envelope.bodies:
             inner = self.messages[body.type]
-            what = f".map = &{inner.snake}_map, .own = offsetof({envelope.struct()}, {body.name})"
+            what = f".map = &{inner.snake}_map, .own = offsetof({envelope.struct()}, {body.own()})"
             items = [f".kind = {body.number}"] + ([what] if inner.fields else [])
-            items += [f".reply = MSG_RESPONSE_{body.answer.upper()}"] if body.answer else []
+            items += [f".reply = HEARSAY_RESPONSE_{body.answer.upper()}"] if body.answer else []
             yield "    {" + ", ".join(items) + "},"
         yield (f"}};\nconst struct map_bodies codec_{envelope.snake}_bodies = "
                f"{{{envelope.snake}_bodies, {len(envelope.bodies)}}};")
@@ -442,7 +512,7 @@ class Schema:
 
     def sizes_header(self, path):
         yield ('/* Made by proto/generate.py from hearsay.proto. */\n#ifndef PROTO_SIZES_H\n#define PROTO_SIZES_H\n\n'
-               '#include <stddef.h>\n\n#include "proto/messages.h"\n')
+               '#include <stddef.h>\n\n#include "proto/msg.h"\n')
         yield ("/*\n * The most bytes of a message within another one, with its tag and length, but without the messages\n"
                " * and lists that it holds, and without its texts and bytes, whose tags and lengths count. Bytes whose\n"
                " * number is fixed count as well.\n */\nenum {")
@@ -525,14 +595,16 @@ def main():
     hearsay, bridge, folder = sys.argv[1:]
     schema = Schema([hearsay, bridge])
     made = {
-        "messages.h": schema.header(hearsay, "PROTO_MESSAGES_H", '#include "proto/msg_base.h"'),
-        "letters.h": schema.header(bridge, "PROTO_LETTERS_H", '#include "proto/msg.h"'),
+        "messages.h": schema.header(hearsay, MESSAGES_TOP),
+        "letters.h": schema.header(bridge, LETTERS_TOP),
         "tables.c": schema.tables(),
         "sizes.h": schema.sizes_header(hearsay),
         "sizes.c": schema.sizes(hearsay),
     }
     for name, lines in made.items():
-        (pathlib.Path(folder) / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+        path, text = pathlib.Path(folder) / name, "\n".join(lines) + "\n"
+        if not path.exists() or path.read_text(encoding="utf-8") != text:  # else nothing is compiled again
+            path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

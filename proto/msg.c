@@ -38,6 +38,11 @@ const char *msg_error_name(enum msg_error_code code)
     return msg_error_names[index] != NULL ? msg_error_names[index] : "UNKNOWN";
 }
 
+bool msg_change_has_content(const struct hearsay_change *change)
+{
+    return change->has_message + change->has_gone + change->has_rule == 1;
+}
+
 /*
  * Returns how many of the `length` bytes to keep when `most` bytes fit. No UTF-8 character is cut
  * in two.

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * msg: requests and responses as plain structs, without protobuf. proto/generate.py makes the
- * structs from hearsay.proto, with its comments.
+ * structs from hearsay.proto, with its comments. They are in proto/messages.h, which is installed
+ * with the headers of libhearsay, so their names begin with hearsay_; those that begin with msg_
+ * the library shows to its callers as other structs.
  *
  * A decoded message points to memory of the arena that the decoder was given, or to static storage.
  * A message to be encoded borrows the memory that it points to from the caller. An absent number
@@ -13,6 +15,7 @@
 #ifndef PROTO_MSG_H
 #define PROTO_MSG_H
 
+#include "proto/limits.h"
 #include "proto/messages.h"
 
 /* The metric of queries that name none. */
@@ -32,6 +35,9 @@ const char *msg_error_name(enum msg_error_code code);
  */
 void msg_error_set(struct msg_error *error, enum msg_error_code code, const char *field,
                    const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* Whether a change has a message, a message that is gone, or a rule, and only one of them. */
+bool msg_change_has_content(const struct hearsay_change *change);
 
 /*
  * Copies a text of `length` bytes of UTF-8, and a NUL behind it, into out_text, which has

@@ -12,11 +12,11 @@ int hearsay_submit_report(struct hearsay *server, const struct hearsay_report *r
     if (report->kind < HEARSAY_REPORT_ILLEGAL || report->kind > HEARSAY_REPORT_OTHER) {
         return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the report has no kind");
     }
-    struct msg_request request = {.kind = MSG_REQUEST_REPORT,
-                                  .report = {.host = calls_text(report->host),
-                                             .id = calls_bytes(report->id, HEARSAY_ID_BYTES),
-                                             .kind = (enum msg_report_kind)report->kind,
-                                             .reason = calls_text(report->reason)}};
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_REPORT,
+                                      .report = {.host = hearsay_text(report->host),
+                                                 .id = hearsay_bytes(report->id, HEARSAY_ID_BYTES),
+                                                 .kind = (enum msg_report_kind)report->kind,
+                                                 .reason = hearsay_text(report->reason)}};
     return client_submit(server, &request, out_ticket, out_error);
 }
 
@@ -35,38 +35,38 @@ int hearsay_report(struct hearsay *server, const struct hearsay_report *report, 
 
 /* --- administration --------------------------------------------------------------------------- */
 
-static void fill_moderation(const struct hearsay_admin *admin, struct msg_request *out)
+static void fill_moderation(const struct hearsay_admin *admin, struct hearsay_request *out)
 {
-    const struct msg_text host = calls_text(admin->host);
-    const struct msg_bytes id = calls_bytes(admin->id, HEARSAY_ID_BYTES);
+    const struct hearsay_text host = hearsay_text(admin->host);
+    const struct hearsay_bytes id = hearsay_bytes(admin->id, HEARSAY_ID_BYTES);
     const enum msg_report_kind kind = (enum msg_report_kind)admin->why;
-    const struct msg_text reason = calls_text(admin->reason);
+    const struct hearsay_text reason = hearsay_text(admin->reason);
 
     switch (out->kind) {
-    case MSG_REQUEST_REMOVE:
-        out->remove = (struct msg_remove){host, id, admin->ban, kind, reason};
+    case HEARSAY_REQUEST_REMOVE:
+        out->remove = (struct hearsay_remove){host, id, admin->ban, kind, reason};
         return;
-    case MSG_REQUEST_RESTORE:
-        out->restore = (struct msg_restore){host, id, kind, reason};
+    case HEARSAY_REQUEST_RESTORE:
+        out->restore = (struct hearsay_restore){host, id, kind, reason};
         return;
-    case MSG_REQUEST_HIDE:
-        out->hide = (struct msg_hide){host, id, kind, reason};
+    case HEARSAY_REQUEST_HIDE:
+        out->hide = (struct hearsay_hide){host, id, kind, reason};
         return;
-    case MSG_REQUEST_REPORTED:
+    case HEARSAY_REQUEST_REPORTED:
         out->reported = (struct msg_reported){
             .host = host,
             .limit = admin->number,
             .pending = admin->pending,
             .withheld = admin->withheld,
             .all = admin->all,
-            .after = calls_bytes(admin->after, admin->after_bytes),
+            .after = hearsay_bytes(admin->after, admin->after_bytes),
         };
         return;
-    case MSG_REQUEST_DECISIONS:
-        out->decisions = (struct msg_decisions){host, admin->number,
-                                                admin->before == 0 ? UINT64_MAX : admin->before};
+    case HEARSAY_REQUEST_DECISIONS:
+        out->decisions = (struct hearsay_decisions){
+            host, admin->number, admin->before == 0 ? UINT64_MAX : admin->before};
         return;
-    case MSG_REQUEST_SIMILAR:
+    case HEARSAY_REQUEST_SIMILAR:
         out->similar = (struct msg_similar){host, admin->max_distance, admin->number};
         return;
     default:
@@ -74,39 +74,39 @@ static void fill_moderation(const struct hearsay_admin *admin, struct msg_reques
     }
 }
 
-static void fill_rules(const struct hearsay_admin *admin, struct msg_request *out)
+static void fill_rules(const struct hearsay_admin *admin, struct hearsay_request *out)
 {
-    const struct msg_text host = calls_text(admin->host);
-    const struct msg_text word = calls_text(admin->word);
-    const struct msg_bytes hash = calls_bytes(admin->payload_hash, HEARSAY_HASH_BYTES);
+    const struct hearsay_text host = hearsay_text(admin->host);
+    const struct hearsay_text word = hearsay_text(admin->word);
+    const struct hearsay_bytes hash = hearsay_bytes(admin->payload_hash, HEARSAY_HASH_BYTES);
 
     switch (out->kind) {
-    case MSG_REQUEST_BAN:
+    case HEARSAY_REQUEST_BAN:
         out->ban = (struct msg_ban){host, hash, calls_filter(admin->filter), admin->max_distance};
         return;
-    case MSG_REQUEST_UNBAN:
-        out->unban = (struct msg_unban){host, hash, calls_filter(admin->filter)};
+    case HEARSAY_REQUEST_UNBAN:
+        out->unban = (struct hearsay_unban){host, hash, calls_filter(admin->filter)};
         return;
-    case MSG_REQUEST_BANS:
-        out->bans = (struct msg_bans){host, admin->number};
+    case HEARSAY_REQUEST_BANS:
+        out->bans = (struct hearsay_bans){host, admin->number};
         return;
-    case MSG_REQUEST_ACCEPT:
+    case HEARSAY_REQUEST_ACCEPT:
         out->accept = (struct msg_accept){host, word};
         return;
-    case MSG_REQUEST_NOTICE:
-        out->notice = (struct msg_notice){host, word, calls_text(admin->lang), admin->until_ms,
+    case HEARSAY_REQUEST_NOTICE:
+        out->notice = (struct msg_notice){host, word, hearsay_text(admin->lang), admin->until_ms,
                                           admin->number};
         return;
-    case MSG_REQUEST_STATS:
+    case HEARSAY_REQUEST_STATS:
         out->stats.host = host;
         return;
-    case MSG_REQUEST_WAIT:
+    case HEARSAY_REQUEST_WAIT:
         out->wait.host = host;
         return;
-    case MSG_REQUEST_BACKUP:
+    case HEARSAY_REQUEST_BACKUP:
         out->backup.path = word;
         return;
-    case MSG_REQUEST_LOG_LEVEL:
+    case HEARSAY_REQUEST_LOG_LEVEL:
         out->log_level.level = word;
         return;
     default:
@@ -114,25 +114,25 @@ static void fill_rules(const struct hearsay_admin *admin, struct msg_request *ou
     }
 }
 
-static const enum msg_request_kind kinds[] = {
-    [HEARSAY_ADMIN_STATS] = MSG_REQUEST_STATS,
-    [HEARSAY_ADMIN_REMOVE] = MSG_REQUEST_REMOVE,
-    [HEARSAY_ADMIN_RESTORE] = MSG_REQUEST_RESTORE,
-    [HEARSAY_ADMIN_REPORTED] = MSG_REQUEST_REPORTED,
-    [HEARSAY_ADMIN_BAN] = MSG_REQUEST_BAN,
-    [HEARSAY_ADMIN_UNBAN] = MSG_REQUEST_UNBAN,
-    [HEARSAY_ADMIN_BANS] = MSG_REQUEST_BANS,
-    [HEARSAY_ADMIN_ACCEPT] = MSG_REQUEST_ACCEPT,
-    [HEARSAY_ADMIN_CHECK] = MSG_REQUEST_CHECK,
-    [HEARSAY_ADMIN_BACKUP] = MSG_REQUEST_BACKUP,
-    [HEARSAY_ADMIN_COMPACT] = MSG_REQUEST_COMPACT,
-    [HEARSAY_ADMIN_RELOAD] = MSG_REQUEST_RELOAD,
-    [HEARSAY_ADMIN_LOG_LEVEL] = MSG_REQUEST_LOG_LEVEL,
-    [HEARSAY_ADMIN_HIDE] = MSG_REQUEST_HIDE,
-    [HEARSAY_ADMIN_DECISIONS] = MSG_REQUEST_DECISIONS,
-    [HEARSAY_ADMIN_WAIT] = MSG_REQUEST_WAIT,
-    [HEARSAY_ADMIN_NOTICE] = MSG_REQUEST_NOTICE,
-    [HEARSAY_ADMIN_SIMILAR] = MSG_REQUEST_SIMILAR,
+static const enum hearsay_request_kind kinds[] = {
+    [HEARSAY_ADMIN_STATS] = HEARSAY_REQUEST_STATS,
+    [HEARSAY_ADMIN_REMOVE] = HEARSAY_REQUEST_REMOVE,
+    [HEARSAY_ADMIN_RESTORE] = HEARSAY_REQUEST_RESTORE,
+    [HEARSAY_ADMIN_REPORTED] = HEARSAY_REQUEST_REPORTED,
+    [HEARSAY_ADMIN_BAN] = HEARSAY_REQUEST_BAN,
+    [HEARSAY_ADMIN_UNBAN] = HEARSAY_REQUEST_UNBAN,
+    [HEARSAY_ADMIN_BANS] = HEARSAY_REQUEST_BANS,
+    [HEARSAY_ADMIN_ACCEPT] = HEARSAY_REQUEST_ACCEPT,
+    [HEARSAY_ADMIN_CHECK] = HEARSAY_REQUEST_CHECK,
+    [HEARSAY_ADMIN_BACKUP] = HEARSAY_REQUEST_BACKUP,
+    [HEARSAY_ADMIN_COMPACT] = HEARSAY_REQUEST_COMPACT,
+    [HEARSAY_ADMIN_RELOAD] = HEARSAY_REQUEST_RELOAD,
+    [HEARSAY_ADMIN_LOG_LEVEL] = HEARSAY_REQUEST_LOG_LEVEL,
+    [HEARSAY_ADMIN_HIDE] = HEARSAY_REQUEST_HIDE,
+    [HEARSAY_ADMIN_DECISIONS] = HEARSAY_REQUEST_DECISIONS,
+    [HEARSAY_ADMIN_WAIT] = HEARSAY_REQUEST_WAIT,
+    [HEARSAY_ADMIN_NOTICE] = HEARSAY_REQUEST_NOTICE,
+    [HEARSAY_ADMIN_SIMILAR] = HEARSAY_REQUEST_SIMILAR,
 };
 
 int hearsay_admin(struct hearsay *server, const struct hearsay_admin *admin, int timeout_ms,
@@ -142,7 +142,7 @@ int hearsay_admin(struct hearsay *server, const struct hearsay_admin *admin, int
     if ((int)admin->kind < HEARSAY_ADMIN_STATS || admin->kind > HEARSAY_ADMIN_SIMILAR) {
         return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "there is no such request");
     }
-    struct msg_request request = {.kind = kinds[admin->kind]};
+    struct hearsay_request request = {.kind = kinds[admin->kind]};
     fill_rules(admin, &request);
     fill_moderation(admin, &request);
     int status = calls_ask(server, &request, timeout_ms, &reply, out_error);
@@ -155,10 +155,11 @@ int hearsay_admin(struct hearsay *server, const struct hearsay_admin *admin, int
 int hearsay_export(struct hearsay *server, const struct hearsay_export *page, int timeout_ms,
                    const struct hearsay_page **out_page, struct hearsay_error *out_error)
 {
-    struct msg_request request = {.kind = MSG_REQUEST_EXPORT,
-                                  .export = {.host = calls_text(page->host),
-                                             .after = calls_bytes(page->after, page->after_bytes),
-                                             .limit = page->limit}};
+    struct hearsay_request request = {
+        .kind = HEARSAY_REQUEST_EXPORT,
+        .export_ = {.host = hearsay_text(page->host),
+                    .after = hearsay_bytes(page->after, page->after_bytes),
+                    .limit = page->limit}};
     const struct reply *reply = NULL;
     int status = calls_ask(server, &request, timeout_ms, &reply, out_error);
     if (status == HEARSAY_OK) {

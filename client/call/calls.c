@@ -55,19 +55,20 @@ void hearsay_query_init(struct hearsay_query *query)
     query->max_staleness_ms = UINT64_MAX;
 }
 
-struct msg_text calls_text(const char *text)
+struct hearsay_text hearsay_text(const char *text)
 {
-    return (struct msg_text){.text = text, .length = text != NULL ? strlen(text) : 0};
+    return (struct hearsay_text){.text = text, .length = text != NULL ? strlen(text) : 0};
 }
 
-struct msg_bytes calls_bytes(const void *data, size_t count)
+struct hearsay_bytes hearsay_bytes(const void *data, size_t count)
 {
-    return (struct msg_bytes){.data = data, .count = data != NULL ? count : 0};
+    return (struct hearsay_bytes){.data = data, .count = data != NULL ? count : 0};
 }
 
-struct msg_bytes calls_filter(const struct hearsay_filter *filter)
+struct hearsay_bytes calls_filter(const struct hearsay_filter *filter)
 {
-    return filter != NULL ? calls_bytes(filter->bytes, filter->byte_count) : calls_bytes(NULL, 0);
+    return filter != NULL ? hearsay_bytes(filter->bytes, filter->byte_count)
+                          : hearsay_bytes(NULL, 0);
 }
 
 static bool filter_is_usable(const struct hearsay_filter *filter)
@@ -132,20 +133,21 @@ int hearsay_submit_deposit(struct hearsay *server, const struct hearsay_deposit 
     struct hearsay_receipt receipt;
     uint8_t hash[HEARSAY_HASH_BYTES];
     fill_receipt(deposit, &receipt, hash);
-    struct msg_request request = {
-        .kind = MSG_REQUEST_DEPOSIT,
+    struct hearsay_request request = {
+        .kind = HEARSAY_REQUEST_DEPOSIT,
         .deposit = {
-            .host = calls_text(deposit->host),
-            .id = calls_bytes(receipt.id, HEARSAY_ID_BYTES),
+            .host = hearsay_text(deposit->host),
+            .id = hearsay_bytes(receipt.id, HEARSAY_ID_BYTES),
             .epoch = deposit->epoch,
             .filter = calls_filter(deposit->filter),
-            .media_type = calls_text(deposit->media_type),
-            .payload = calls_bytes(deposit->payload != NULL ? deposit->payload : "",
-                                   deposit->payload_bytes),
+            .media_type = hearsay_text(deposit->media_type),
+            .payload = hearsay_bytes(deposit->payload != NULL ? deposit->payload : "",
+                                     deposit->payload_bytes),
             .has_ttl_s = deposit->ttl_s != 0,
             .ttl_s = deposit->ttl_s,
             .reach_ppm = deposit->reach,
-            .withdraw_hash = calls_bytes(deposit->no_withdrawal ? NULL : hash, HEARSAY_HASH_BYTES),
+            .withdraw_hash =
+                hearsay_bytes(deposit->no_withdrawal ? NULL : hash, HEARSAY_HASH_BYTES),
         }};
     status = client_submit(server, &request, out_ticket, out_error);
     if (out_receipt != NULL && status <= HEARSAY_OK && status != HEARSAY_ERR_ARGUMENT) {
@@ -197,16 +199,17 @@ int calls_check_query(const struct hearsay_query *query, struct hearsay_error *e
     return HEARSAY_OK;
 }
 
-struct msg_query calls_query(const struct hearsay_query *query, struct msg_query_part *out_parts)
+struct msg_query calls_query(const struct hearsay_query *query,
+                             struct hearsay_query_part *out_parts)
 {
     for (size_t i = 0; i < query->part_count; i++) {
         const struct hearsay_part *from = &query->parts[i];
-        out_parts[i] = (struct msg_query_part){.epoch = from->epoch,
-                                               .filter = calls_filter(from->filter),
-                                               .contains = calls_filter(from->contains)};
+        out_parts[i] = (struct hearsay_query_part){.epoch = from->epoch,
+                                                   .filter = calls_filter(from->filter),
+                                                   .contains = calls_filter(from->contains)};
     }
     return (struct msg_query){
-        .host = calls_text(query->host),
+        .host = hearsay_text(query->host),
         .k = query->k,
         .parts = out_parts,
         .part_count = query->part_count,
@@ -217,15 +220,15 @@ struct msg_query calls_query(const struct hearsay_query *query, struct msg_query
                                                           : (enum msg_metric)query->metric,
         .order = (enum msg_order)query->order,
         .with_payload = query->with_payload,
-        .scope = query->hood ? MSG_SCOPE_HOOD : MSG_SCOPE_HERE,
+        .scope = query->hood ? HEARSAY_SCOPE_HOOD : HEARSAY_SCOPE_HERE,
         .wait_ms = query->wait_ms > 0 ? query->wait_ms : LIMIT_WAIT_MS_DEFAULT,
         .max_staleness_ms = query->max_staleness_ms};
 }
 
 /* A request for a query, and the arrays that the request points to. */
 struct query_request {
-    struct msg_request request;
-    struct msg_query_part parts[LIMIT_PARTS];
+    struct hearsay_request request;
+    struct hearsay_query_part parts[LIMIT_PARTS];
     struct msg_slice slices[LIMIT_SLICES];
 };
 
@@ -241,11 +244,11 @@ static int query_fill(const struct hearsay *server, const struct hearsay_query *
     if (status != HEARSAY_OK) {
         return status;
     }
-    out->request =
-        (struct msg_request){.kind = MSG_REQUEST_QUERY, .query = calls_query(query, out->parts)};
+    out->request = (struct hearsay_request){.kind = HEARSAY_REQUEST_QUERY,
+                                            .query = calls_query(query, out->parts)};
     for (size_t i = 0; i < query->exclude_count; i++) {
         const struct hearsay_slice *from = &query->exclude[i];
-        out->slices[i] = (struct msg_slice){.bits = calls_bytes(from->bits, from->byte_count),
+        out->slices[i] = (struct msg_slice){.bits = hearsay_bytes(from->bits, from->byte_count),
                                             .hashes = from->hashes,
                                             .seed = from->seed};
     }
@@ -254,25 +257,27 @@ static int query_fill(const struct hearsay *server, const struct hearsay_query *
     return HEARSAY_OK;
 }
 
-static struct msg_request get_request(const char *host, const uint8_t *id)
+static struct hearsay_request get_request(const char *host, const uint8_t *id)
 {
-    return (struct msg_request){
-        .kind = MSG_REQUEST_GET,
-        .get = {.host = calls_text(host), .id = calls_bytes(id, HEARSAY_ID_BYTES)}};
+    return (struct hearsay_request){
+        .kind = HEARSAY_REQUEST_GET,
+        .get = {.host = hearsay_text(host), .id = hearsay_bytes(id, HEARSAY_ID_BYTES)}};
 }
 
-static struct msg_request withdraw_request(const char *host, const uint8_t *id,
-                                           const uint8_t *token)
+static struct hearsay_request withdraw_request(const char *host, const uint8_t *id,
+                                               const uint8_t *token)
 {
-    return (struct msg_request){.kind = MSG_REQUEST_WITHDRAW,
-                                .withdraw = {.host = calls_text(host),
-                                             .id = calls_bytes(id, HEARSAY_ID_BYTES),
-                                             .token = calls_bytes(token, HEARSAY_TOKEN_BYTES)}};
+    return (struct hearsay_request){
+        .kind = HEARSAY_REQUEST_WITHDRAW,
+        .withdraw = {.host = hearsay_text(host),
+                     .id = hearsay_bytes(id, HEARSAY_ID_BYTES),
+                     .token = hearsay_bytes(token, HEARSAY_TOKEN_BYTES)}};
 }
 
-static struct msg_request here_request(const char *host)
+static struct hearsay_request here_request(const char *host)
 {
-    return (struct msg_request){.kind = MSG_REQUEST_HERE, .here = {.host = calls_text(host)}};
+    return (struct hearsay_request){.kind = HEARSAY_REQUEST_HERE,
+                                    .here = {.host = hearsay_text(host)}};
 }
 
 /* --- many requests at a time ------------------------------------------------------------------ */
@@ -289,7 +294,7 @@ int hearsay_submit_query(struct hearsay *server, const struct hearsay_query *que
 int hearsay_submit_get(struct hearsay *server, const char *host, const uint8_t *id,
                        uint64_t *out_ticket, struct hearsay_error *out_error)
 {
-    struct msg_request request = get_request(host, id);
+    struct hearsay_request request = get_request(host, id);
     return client_submit(server, &request, out_ticket, out_error);
 }
 
@@ -297,14 +302,14 @@ int hearsay_submit_withdraw(struct hearsay *server, const char *host, const uint
                             const uint8_t *token, uint64_t *out_ticket,
                             struct hearsay_error *out_error)
 {
-    struct msg_request request = withdraw_request(host, id, token);
+    struct hearsay_request request = withdraw_request(host, id, token);
     return client_submit(server, &request, out_ticket, out_error);
 }
 
 int hearsay_submit_here(struct hearsay *server, const char *host, uint64_t *out_ticket,
                         struct hearsay_error *out_error)
 {
-    struct msg_request request = here_request(host);
+    struct hearsay_request request = here_request(host);
     return client_submit(server, &request, out_ticket, out_error);
 }
 
@@ -333,7 +338,7 @@ int calls_finish(struct hearsay *server, uint64_t ticket, int timeout_ms,
     return status;
 }
 
-int calls_ask(struct hearsay *server, struct msg_request *request, int timeout_ms,
+int calls_ask(struct hearsay *server, struct hearsay_request *request, int timeout_ms,
               const struct reply **out_reply, struct hearsay_error *error)
 {
     uint64_t ticket = 0;
@@ -382,7 +387,7 @@ int hearsay_query(struct hearsay *server, const struct hearsay_query *query, int
 int hearsay_get(struct hearsay *server, const char *host, const uint8_t *id, int timeout_ms,
                 const struct hearsay_message **out_message, struct hearsay_error *out_error)
 {
-    struct msg_request request = get_request(host, id);
+    struct hearsay_request request = get_request(host, id);
     const struct reply *reply = NULL;
     int status = calls_ask(server, &request, timeout_ms, &reply, out_error);
     if (status == HEARSAY_OK) {
@@ -394,7 +399,7 @@ int hearsay_get(struct hearsay *server, const char *host, const uint8_t *id, int
 int hearsay_withdraw(struct hearsay *server, const char *host, const uint8_t *id,
                      const uint8_t *token, int timeout_ms, struct hearsay_error *out_error)
 {
-    struct msg_request request = withdraw_request(host, id, token);
+    struct hearsay_request request = withdraw_request(host, id, token);
     const struct reply *reply = NULL;
     return calls_ask(server, &request, timeout_ms, &reply, out_error);
 }
@@ -402,7 +407,7 @@ int hearsay_withdraw(struct hearsay *server, const char *host, const uint8_t *id
 int hearsay_ping(struct hearsay *server, int timeout_ms, struct hearsay_pong *out_pong,
                  struct hearsay_error *out_error)
 {
-    struct msg_request request = {.kind = MSG_REQUEST_PING};
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_PING};
     const struct reply *reply = NULL;
     int status = calls_ask(server, &request, timeout_ms, &reply, out_error);
     if (status == HEARSAY_OK && out_pong != NULL) {
@@ -414,7 +419,7 @@ int hearsay_ping(struct hearsay *server, int timeout_ms, struct hearsay_pong *ou
 int hearsay_here(struct hearsay *server, const char *host, int timeout_ms,
                  const struct hearsay_here **out_here, struct hearsay_error *out_error)
 {
-    struct msg_request request = here_request(host);
+    struct hearsay_request request = here_request(host);
     const struct reply *reply = NULL;
     int status = calls_ask(server, &request, timeout_ms, &reply, out_error);
     if (status == HEARSAY_OK) {
@@ -426,8 +431,8 @@ int hearsay_here(struct hearsay *server, const char *host, int timeout_ms,
 int hearsay_summary(struct hearsay *server, const char *host, int timeout_ms,
                     struct hearsay_summary *out_summary, struct hearsay_error *out_error)
 {
-    struct msg_request request = {.kind = MSG_REQUEST_SUMMARY,
-                                  .summary = {.host = calls_text(host)}};
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_SUMMARY,
+                                      .summary = {.host = hearsay_text(host)}};
     const struct reply *reply = NULL;
     int status = calls_ask(server, &request, timeout_ms, &reply, out_error);
     if (status == HEARSAY_OK) {

@@ -7,13 +7,8 @@
 
 #include "client/call/client.h"
 
-/*
- * Convert a string, bytes or a filter to a field of a request. NULL makes an absent field. The
- * field borrows the argument.
- */
-struct msg_text calls_text(const char *text);
-struct msg_bytes calls_bytes(const void *data, size_t count);
-struct msg_bytes calls_filter(const struct hearsay_filter *filter);
+/* Makes a field of a request, which borrows the filter. NULL makes an absent field. */
+struct hearsay_bytes calls_filter(const struct hearsay_filter *filter);
 
 /*
  * Checks the timeout and the kept replies before a call sends its request. Returns 0; ERR_ARGUMENT
@@ -31,7 +26,7 @@ int calls_finish(struct hearsay *server, uint64_t ticket, int timeout_ms,
                  const struct reply **out_reply, struct hearsay_error *error);
 
 /* Sends a request and waits for the reply: calls_prepare, client_submit, calls_finish. */
-int calls_ask(struct hearsay *server, struct msg_request *request, int timeout_ms,
+int calls_ask(struct hearsay *server, struct hearsay_request *request, int timeout_ms,
               const struct reply **out_reply, struct hearsay_error *error);
 
 /*
@@ -45,6 +40,7 @@ int calls_check_query(const struct hearsay_query *query, struct hearsay_error *e
  * fields `exclude` and `exclude_count` stay empty. Fills out_parts, which has LIMIT_PARTS elements.
  * The result borrows out_parts and the filters of the query.
  */
-struct msg_query calls_query(const struct hearsay_query *query, struct msg_query_part *out_parts);
+struct msg_query calls_query(const struct hearsay_query *query,
+                             struct hearsay_query_part *out_parts);
 
 #endif

@@ -100,7 +100,7 @@ static void remember_epoch(struct hearsay *server, size_t host, const struct hea
 }
 
 /* A new epoch of a host has begun: writes the epoch to the host in the Welcome. */
-static void take_epoch(struct hearsay *server, const struct msg_epoch_changed *changed)
+static void take_epoch(struct hearsay *server, const struct hearsay_epoch_changed *changed)
 {
     for (size_t i = 0; i < server->welcome.host_count; i++) {
         struct hearsay_host *host = &server->hosts[i];
@@ -116,7 +116,7 @@ static void take_epoch(struct hearsay *server, const struct msg_epoch_changed *c
 }
 
 /* A host accepts other deposits: writes it to the host in the Welcome. */
-static void take_acceptance(struct hearsay *server, const struct msg_accept_changed *changed)
+static void take_acceptance(struct hearsay *server, const struct hearsay_accept_changed *changed)
 {
     for (size_t i = 0; i < server->welcome.host_count; i++) {
         struct hearsay_host *host = &server->hosts[i];
@@ -131,18 +131,18 @@ static void take_acceptance(struct hearsay *server, const struct msg_accept_chan
 /* Takes a push that changes the Welcome. Returns 0 with *out_taken false if the response is
  * something else, or the error that broke the connection. */
 static int take_push(struct hearsay *server, struct arena *arena,
-                     const struct msg_response *response, bool *out_taken,
+                     const struct hearsay_response *response, bool *out_taken,
                      struct hearsay_error *error)
 {
     *out_taken = true;
     switch (response->kind) {
-    case MSG_RESPONSE_EPOCH_CHANGED:
+    case HEARSAY_RESPONSE_EPOCH_CHANGED:
         take_epoch(server, &response->epoch_changed);
         return HEARSAY_OK;
-    case MSG_RESPONSE_ACCEPT_CHANGED:
+    case HEARSAY_RESPONSE_ACCEPT_CHANGED:
         take_acceptance(server, &response->accept_changed);
         return HEARSAY_OK;
-    case MSG_RESPONSE_NOTICES_CHANGED:
+    case HEARSAY_RESPONSE_NOTICES_CHANGED:
         return client_take_notices(server, arena, &response->notices_changed, error);
     default:
         *out_taken = false;
@@ -165,7 +165,7 @@ static size_t late_reads_max(const struct hearsay *server)
  * an error.
  */
 static int client_receive(struct hearsay *server, struct arena *arena, int64_t deadline_ms,
-                          struct msg_response *out_response, struct hearsay_error *error)
+                          struct hearsay_response *out_response, struct hearsay_error *error)
 {
     size_t late_reads = 0;
 
@@ -204,7 +204,7 @@ static int client_receive(struct hearsay *server, struct arena *arena, int64_t d
 
 /* Sets changed->host to the index of the host called `name`. Without a name, the push is about the
  * first host. Returns false when the Welcome has no such host. */
-static bool place_here_change(const struct hearsay *server, const struct msg_text *name,
+static bool place_here_change(const struct hearsay *server, const struct hearsay_text *name,
                               struct hearsay_here_changed *changed)
 {
     for (size_t i = 0; i < server->welcome.host_count; i++) {
@@ -221,7 +221,7 @@ static int receive_reply(struct hearsay *server, int64_t deadline_ms, struct rep
                          struct hearsay_error *error)
 {
     for (;;) {
-        struct msg_response response;
+        struct hearsay_response response;
         int status = client_receive(server, &server->arena, deadline_ms, &response, error);
         if (status != HEARSAY_OK) {
             return status;
@@ -235,7 +235,7 @@ static int receive_reply(struct hearsay *server, int64_t deadline_ms, struct rep
              */
             return conn_break(&server->conn, &local, error);
         }
-        if (response.kind != MSG_RESPONSE_HERE_CHANGED ||
+        if (response.kind != HEARSAY_RESPONSE_HERE_CHANGED ||
             place_here_change(server, &response.here_changed.host, &out->shown.here_changed)) {
             return HEARSAY_OK;
         }
@@ -293,7 +293,7 @@ static void take_kept(struct hearsay *server)
     kept_free(server->alloc, kept);
 }
 
-int client_submit(struct hearsay *server, struct msg_request *request, uint64_t *out_ticket,
+int client_submit(struct hearsay *server, struct hearsay_request *request, uint64_t *out_ticket,
                   struct hearsay_error *out_error)
 {
     bool idle = hearsay_in_flight(server) == 0;
@@ -381,16 +381,16 @@ int hearsay_next(struct hearsay *server, int timeout_ms, const struct hearsay_re
     return status;
 }
 
-int relay_submit(struct hearsay *server, struct msg_request *request, uint64_t *out_ticket,
+int relay_submit(struct hearsay *server, struct hearsay_request *request, uint64_t *out_ticket,
                  struct hearsay_error *out_error)
 {
-    if (request->kind == MSG_REQUEST_SERVE) {
+    if (request->kind == HEARSAY_REQUEST_SERVE) {
         server->conn.takes_asks = true;
     }
     return client_submit(server, request, out_ticket, out_error);
 }
 
-int relay_next(struct hearsay *server, struct msg_response *out_response,
+int relay_next(struct hearsay *server, struct hearsay_response *out_response,
                struct hearsay_error *out_error)
 {
     arena_reset(&server->arena);
@@ -456,7 +456,7 @@ int hearsay_fd(const struct hearsay *server, bool *out_wants_write)
 /* Receives the Welcome. Returns 0, WAIT_TIMEOUT, or an error. */
 static int client_greet(struct hearsay *server, int64_t deadline_ms, struct hearsay_error *error)
 {
-    struct msg_response response;
+    struct hearsay_response response;
     int status = client_receive(server, &server->welcome_arena, deadline_ms, &response, error);
     if (status != HEARSAY_OK) {
         return status;

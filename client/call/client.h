@@ -63,7 +63,7 @@ struct hearsay {
         epochs[CLIENT_EPOCHS_MAX]; /* a ring: the i-th is at i % CLIENT_EPOCHS_MAX */
     size_t epoch_count;            /* since the Welcome; may exceed the ring */
     int64_t welcome_at_ms;         /* now_monotonic_ms when the Welcome arrived */
-    struct msg_asker asker;        /* of hearsay_ask_for: of the next requests; in asker_bytes */
+    struct hearsay_asker asker;    /* of hearsay_ask_for: of the next requests; in asker_bytes */
     uint8_t asker_bytes[2][LIMIT_ADDRESS_BYTES];
     struct arena arena;             /* of `reply` */
     struct reply reply;             /* the reply that was returned last */
@@ -99,14 +99,14 @@ int client_open(const struct client_open *how, struct hearsay **out_server,
  * connection.
  */
 int client_take_notices(struct hearsay *server, struct arena *arena,
-                        const struct msg_notices_changed *changed, struct hearsay_error *error);
+                        const struct hearsay_notices_changed *changed, struct hearsay_error *error);
 void client_free_notices(struct hearsay *server);
 
 /*
  * Adds a request to the output, as hearsay_submit_* do. `request` may borrow from the last reply of
  * the connection: the function copies all bytes before it returns.
  */
-int client_submit(struct hearsay *server, struct msg_request *request, uint64_t *out_ticket,
+int client_submit(struct hearsay *server, struct hearsay_request *request, uint64_t *out_ticket,
                   struct hearsay_error *out_error);
 
 /*

@@ -53,7 +53,7 @@ static int connect_check(const struct hearsay_connect *options, const char *agen
 int hearsay_ask_for(struct hearsay *server, const uint8_t *address, size_t address_bytes,
                     const uint8_t *local, struct hearsay_error *out_error)
 {
-    struct msg_asker asker = {{NULL, 0}, {NULL, 0}};
+    struct hearsay_asker asker = {{NULL, 0}, {NULL, 0}};
 
     if (address != NULL && address_bytes != LIMIT_ADDRESS_BYTES_MIN &&
         address_bytes != LIMIT_ADDRESS_BYTES) {
@@ -63,11 +63,11 @@ int hearsay_ask_for(struct hearsay *server, const uint8_t *address, size_t addre
     sodium_memzero(server->asker_bytes, sizeof(server->asker_bytes)); /* of whom it was before */
     if (address != NULL) {
         memcpy(server->asker_bytes[0], address, address_bytes);
-        asker.on_behalf = (struct msg_bytes){server->asker_bytes[0], address_bytes};
+        asker.on_behalf = (struct hearsay_bytes){server->asker_bytes[0], address_bytes};
     }
     if (address != NULL && local != NULL) {
         memcpy(server->asker_bytes[1], local, LIMIT_ADDRESS_BYTES);
-        asker.on_behalf_local = (struct msg_bytes){server->asker_bytes[1], LIMIT_ADDRESS_BYTES};
+        asker.on_behalf_local = (struct hearsay_bytes){server->asker_bytes[1], LIMIT_ADDRESS_BYTES};
     }
     server->asker = asker;
     return HEARSAY_OK;
@@ -91,10 +91,10 @@ static int connect_prepare(const struct hearsay_connect *options, struct address
         .is_small = options->is_small,
         .hello = {.agent = agent,
                   .resume_token =
-                      calls_bytes(options->resume_bytes > 0 ? options->resume_token : NULL,
-                                  options->resume_bytes),
-                  .on_behalf = calls_bytes(options->on_behalf, options->on_behalf_bytes),
-                  .on_behalf_local = calls_bytes(options->on_behalf_local, LIMIT_ADDRESS_BYTES)},
+                      hearsay_bytes(options->resume_bytes > 0 ? options->resume_token : NULL,
+                                    options->resume_bytes),
+                  .on_behalf = hearsay_bytes(options->on_behalf, options->on_behalf_bytes),
+                  .on_behalf_local = hearsay_bytes(options->on_behalf_local, LIMIT_ADDRESS_BYTES)},
         .deadline_ms = wait_deadline_ms(options->timeout_ms),
     };
     return address_parse(options->server != NULL ? options->server : "127.0.0.1", out_address,

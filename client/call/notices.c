@@ -5,8 +5,9 @@
 #include "client/call/client.h"
 #include "client/fail.h"
 
-int reply_translate_notices(const struct msg_house_notice *from, size_t count, struct arena *arena,
-                            const struct hearsay_notice **out, struct hearsay_error *out_error)
+int reply_translate_notices(const struct hearsay_house_notice *from, size_t count,
+                            struct arena *arena, const struct hearsay_notice **out,
+                            struct hearsay_error *out_error)
 {
     struct hearsay_notice *notices =
         count > 0 ? arena_take_zeroed(arena, count, sizeof(*notices)) : NULL;
@@ -52,7 +53,7 @@ static uint64_t notice_fold(const struct hearsay_notice *notice, uint64_t versio
 }
 
 int client_take_notices(struct hearsay *server, struct arena *arena,
-                        const struct msg_notices_changed *changed, struct hearsay_error *error)
+                        const struct hearsay_notices_changed *changed, struct hearsay_error *error)
 {
     struct hearsay_error local;
     for (size_t i = 0; i < server->welcome.host_count; i++) {

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "client/call/reply_feed.h"
 #include "client/fail.h"
 
 static const uint8_t empty_payload[1];
@@ -29,7 +28,7 @@ static int reply_take(struct arena *arena, size_t count, size_t bytes, void *out
 }
 
 /* Makes an array of the texts in the arena. *out is never NULL. */
-static int reply_texts(const struct msg_text *from, size_t count, struct arena *arena,
+static int reply_texts(const struct hearsay_text *from, size_t count, struct arena *arena,
                        const char *const **out, struct hearsay_error *error)
 {
     const char **texts = arena_take_zeroed(arena, count + 1, sizeof(*texts)); /* never NULL */
@@ -43,7 +42,7 @@ static int reply_texts(const struct msg_text *from, size_t count, struct arena *
     return HEARSAY_OK;
 }
 
-static bool copy_id(const struct msg_bytes *from, uint8_t *to)
+static bool copy_id(const struct hearsay_bytes *from, uint8_t *to)
 {
     if (from->count != HEARSAY_ID_BYTES || from->data == NULL) {
         return false;
@@ -53,7 +52,7 @@ static bool copy_id(const struct msg_bytes *from, uint8_t *to)
 }
 
 /* What an absent type means: hearsay.proto, Deposit. */
-static const char *type_or_default(const struct msg_text *type)
+static const char *type_or_default(const struct hearsay_text *type)
 {
     return type->text != NULL ? type->text : "text/plain";
 }
@@ -119,8 +118,8 @@ static int translate_match(const struct msg_match *from, struct hearsay_match *t
     return translate_result(&from->result, &to->result, error);
 }
 
-static int translate_message(const struct msg_bytes *id, const struct msg_text *media_type,
-                             const struct msg_bytes *payload, struct hearsay_message *to,
+static int translate_message(const struct hearsay_bytes *id, const struct hearsay_text *media_type,
+                             const struct hearsay_bytes *payload, struct hearsay_message *to,
                              struct hearsay_error *error)
 {
     if (!copy_id(id, to->id)) {
@@ -132,8 +131,8 @@ static int translate_message(const struct msg_bytes *id, const struct msg_text *
     return HEARSAY_OK;
 }
 
-static int translate_exported(const struct msg_exported_message *from, struct hearsay_exported *to,
-                              struct hearsay_error *error)
+static int translate_exported(const struct hearsay_exported_message *from,
+                              struct hearsay_exported *to, struct hearsay_error *error)
 {
     int status =
         translate_message(&from->id, &from->media_type, &from->payload, &to->message, error);
@@ -169,7 +168,7 @@ static int translate_page(const struct msg_exported *from, struct arena *arena,
     return status;
 }
 
-static int translate_got(const struct msg_got *from, struct hearsay_message *to,
+static int translate_got(const struct hearsay_got *from, struct hearsay_message *to,
                          struct hearsay_error *error)
 {
     to->epoch = from->epoch;
@@ -178,10 +177,10 @@ static int translate_got(const struct msg_got *from, struct hearsay_message *to,
     return translate_message(&from->id, &from->media_type, &from->payload, to, error);
 }
 
-static int translate_summary(const struct msg_summarized *from, struct hearsay_summary *to,
+static int translate_summary(const struct hearsay_summarized *from, struct hearsay_summary *to,
                              struct hearsay_error *error)
 {
-    const struct msg_bytes *filter = &from->union_filter;
+    const struct hearsay_bytes *filter = &from->union_filter;
     if (filter->data == NULL || filter->count > HEARSAY_FILTER_BYTES_MAX) {
         return reply_lacks(error, "the union filter");
     }
@@ -196,7 +195,7 @@ static int translate_summary(const struct msg_summarized *from, struct hearsay_s
 
 /* --- answers to administrators ---------------------------------------------------------------- */
 
-static int translate_figures(const struct msg_stats_taken *from, struct arena *arena,
+static int translate_figures(const struct hearsay_stats_taken *from, struct arena *arena,
                              struct hearsay_admin_reply *to, struct hearsay_error *error)
 {
     struct hearsay_figure *figures = NULL;
@@ -210,7 +209,7 @@ static int translate_figures(const struct msg_stats_taken *from, struct arena *a
     return status;
 }
 
-static int translate_reported(const struct msg_reported_message *from, struct arena *arena,
+static int translate_reported(const struct hearsay_reported_message *from, struct arena *arena,
                               struct hearsay_reported *to, struct hearsay_error *error)
 {
     struct hearsay_message *message = &to->message;
@@ -236,7 +235,7 @@ static int translate_reported(const struct msg_reported_message *from, struct ar
     return status;
 }
 
-static int translate_list(const struct msg_reported_list *from, struct arena *arena,
+static int translate_list(const struct hearsay_reported_list *from, struct arena *arena,
                           struct hearsay_admin_reply *to, struct hearsay_error *error)
 {
     struct hearsay_reported *messages = NULL;
@@ -254,7 +253,7 @@ static int translate_list(const struct msg_reported_list *from, struct arena *ar
     return status;
 }
 
-static int translate_bans(const struct msg_ban_list *from, struct arena *arena,
+static int translate_bans(const struct hearsay_ban_list *from, struct arena *arena,
                           struct hearsay_admin_reply *to, struct hearsay_error *error)
 {
     struct hearsay_ban *bans = NULL;
@@ -272,7 +271,7 @@ static int translate_bans(const struct msg_ban_list *from, struct arena *arena,
     return status;
 }
 
-static int translate_decisions(const struct msg_decision_list *from, struct arena *arena,
+static int translate_decisions(const struct hearsay_decision_list *from, struct arena *arena,
                                struct hearsay_admin_reply *to, struct hearsay_error *error)
 {
     struct hearsay_decision *decisions = NULL;
@@ -297,13 +296,13 @@ static int translate_decisions(const struct msg_decision_list *from, struct aren
     return status;
 }
 
-static int translate_similar(const struct msg_similar_list *from, struct arena *arena,
+static int translate_similar(const struct hearsay_similar_list *from, struct arena *arena,
                              struct hearsay_admin_reply *to, struct hearsay_error *error)
 {
     struct hearsay_similar *groups = NULL;
     int status = reply_take(arena, from->group_count, sizeof(*groups), &groups, error);
     for (size_t i = 0; i < from->group_count && status == HEARSAY_OK; i++) {
-        const struct msg_similar_group *group = &from->groups[i];
+        const struct hearsay_similar_group *group = &from->groups[i];
         groups[i] = (struct hearsay_similar){
             .oldest = group->oldest.data,
             .newest = group->newest.data,
@@ -320,54 +319,54 @@ static int translate_similar(const struct msg_similar_list *from, struct arena *
     return status;
 }
 
-static int translate_admin(const struct msg_response *response, struct arena *arena,
+static int translate_admin(const struct hearsay_response *response, struct arena *arena,
                            struct hearsay_admin_reply *out_reply, struct hearsay_error *out_error)
 {
     switch (response->kind) {
-    case MSG_RESPONSE_STATS_TAKEN:
+    case HEARSAY_RESPONSE_STATS_TAKEN:
         return translate_figures(&response->stats_taken, arena, out_reply, out_error);
-    case MSG_RESPONSE_REPORTED_LIST:
+    case HEARSAY_RESPONSE_REPORTED_LIST:
         return translate_list(&response->reported_list, arena, out_reply, out_error);
-    case MSG_RESPONSE_BAN_LIST:
+    case HEARSAY_RESPONSE_BAN_LIST:
         return translate_bans(&response->ban_list, arena, out_reply, out_error);
-    case MSG_RESPONSE_ACCEPTING:
+    case HEARSAY_RESPONSE_ACCEPTING:
         out_reply->word = response->accepting.mode.text;
         out_reply->source =
             response->accepting.source.text != NULL ? response->accepting.source.text : "";
         out_reply->until_ms = response->accepting.until_ms;
         return HEARSAY_OK;
-    case MSG_RESPONSE_CHECKED:
+    case HEARSAY_RESPONSE_CHECKED:
         out_reply->problem_count = response->checked.problem_count;
         out_reply->messages = response->checked.messages;
         return reply_texts(response->checked.problems, response->checked.problem_count, arena,
                            &out_reply->problems, out_error);
-    case MSG_RESPONSE_NOTICED:
+    case HEARSAY_RESPONSE_NOTICED:
         out_reply->notice_count = response->noticed.notice_count;
         return reply_translate_notices(response->noticed.notices, response->noticed.notice_count,
                                        arena, &out_reply->notices, out_error);
-    case MSG_RESPONSE_LOG_LEVEL_SET:
+    case HEARSAY_RESPONSE_LOG_LEVEL_SET:
         out_reply->word = response->log_level_set.level.text;
         return HEARSAY_OK;
-    case MSG_RESPONSE_REMOVED:
+    case HEARSAY_RESPONSE_REMOVED:
         out_reply->destroyed_ms = response->removed.destroyed_ms;
         return HEARSAY_OK;
-    case MSG_RESPONSE_RESTORED:
+    case HEARSAY_RESPONSE_RESTORED:
         out_reply->banned_hash = response->restored.banned_hash.data;
         return HEARSAY_OK;
-    case MSG_RESPONSE_DECISION_LIST:
+    case HEARSAY_RESPONSE_DECISION_LIST:
         return translate_decisions(&response->decision_list, arena, out_reply, out_error);
-    case MSG_RESPONSE_SIMILAR_LIST:
+    case HEARSAY_RESPONSE_SIMILAR_LIST:
         return translate_similar(&response->similar_list, arena, out_reply, out_error);
-    case MSG_RESPONSE_WAITED:
+    case HEARSAY_RESPONSE_WAITED:
         out_reply->id = response->waited.id.data;
         out_reply->why = (enum hearsay_report_kind)response->waited.kind;
         out_reply->pending = response->waited.pending;
         out_reply->count = response->waited.count;
         return HEARSAY_OK;
-    case MSG_RESPONSE_BACKED_UP:
+    case HEARSAY_RESPONSE_BACKED_UP:
         out_reply->bytes_after = response->backed_up.bytes;
         return HEARSAY_OK;
-    case MSG_RESPONSE_COMPACTED:
+    case HEARSAY_RESPONSE_COMPACTED:
         out_reply->bytes_before = response->compacted.bytes_before;
         out_reply->bytes_after = response->compacted.bytes_after;
         return HEARSAY_OK;
@@ -376,83 +375,92 @@ static int translate_admin(const struct msg_response *response, struct arena *ar
     }
 }
 
+static int take_changed(const struct hearsay_changed *from, struct hearsay_changed *to,
+                        struct hearsay_error *error)
+{
+    for (size_t i = 0; i < from->change_count; i++) {
+        if (!msg_change_has_content(&from->changes[i])) {
+            return reply_lacks(error, "the content of a change");
+        }
+    }
+    *to = *from;
+    return HEARSAY_OK;
+}
+
 /* --- all answers ------------------------------------------------------------------------------ */
 
-int reply_translate(const struct msg_response *response, struct arena *arena,
+int reply_translate(const struct hearsay_response *response, struct arena *arena,
                     struct reply *out_reply, struct hearsay_error *out_error)
 {
     struct hearsay_reply *shown = &out_reply->shown;
     memset(out_reply, 0, sizeof(*out_reply));
     shown->ticket = response->id;
     switch (response->kind) {
-    case MSG_RESPONSE_ERROR:
+    case HEARSAY_RESPONSE_ERROR:
         shown->kind = HEARSAY_REPLY_ERROR;
         (void)fail_set_refused(&shown->error, &response->error);
         return HEARSAY_OK;
-    case MSG_RESPONSE_DEPOSITED:
+    case HEARSAY_RESPONSE_DEPOSITED:
         shown->kind = HEARSAY_REPLY_DEPOSITED;
         shown->deposited.deposited_ms = response->deposited.deposited_ms;
         shown->deposited.expires_ms = response->deposited.expires_ms;
         shown->deposited.duplicate = response->deposited.duplicate;
         shown->deposited.held = response->deposited.held;
         shown->deposited.without_here = response->deposited.without_here;
-        shown->deposited.durable = response->deposited.durability != MSG_DURABILITY_RELAXED;
+        shown->deposited.durable = response->deposited.durability != HEARSAY_DURABILITY_RELAXED;
         return HEARSAY_OK;
-    case MSG_RESPONSE_RESULTS:
+    case HEARSAY_RESPONSE_RESULTS:
         shown->kind = HEARSAY_REPLY_RESULTS;
         return translate_results(&response->results, arena, &shown->results, out_error);
-    case MSG_RESPONSE_GOT:
+    case HEARSAY_RESPONSE_GOT:
         shown->kind = HEARSAY_REPLY_MESSAGE;
         return translate_got(&response->got, &shown->message, out_error);
-    case MSG_RESPONSE_WITHDRAWN:
+    case HEARSAY_RESPONSE_WITHDRAWN:
         shown->kind = HEARSAY_REPLY_WITHDRAWN;
         return HEARSAY_OK;
-    case MSG_RESPONSE_PONG:
+    case HEARSAY_RESPONSE_PONG:
         shown->kind = HEARSAY_REPLY_PONG;
         shown->pong.now_ms = response->pong.now_ms;
         shown->pong.clock_trusted = response->pong.clock_trusted;
         return HEARSAY_OK;
-    case MSG_RESPONSE_EXPORTED:
+    case HEARSAY_RESPONSE_EXPORTED:
         return translate_page(&response->exported, arena, &out_reply->page, out_error);
-    case MSG_RESPONSE_HERE_LABELS:
+    case HEARSAY_RESPONSE_HERE_LABELS:
         shown->kind = HEARSAY_REPLY_HERE;
         shown->here.label_count = response->here_labels.label_count;
         return reply_texts(response->here_labels.labels, response->here_labels.label_count, arena,
                            &shown->here.labels, out_error);
-    case MSG_RESPONSE_SUMMARIZED:
+    case HEARSAY_RESPONSE_SUMMARIZED:
         return translate_summary(&response->summarized, &out_reply->summary, out_error);
-    case MSG_RESPONSE_WATCHING:
+    case HEARSAY_RESPONSE_WATCHING:
         shown->kind = HEARSAY_REPLY_WATCHING;
         shown->watching.watch_id = response->watching.watch_id;
         shown->watching.seq = response->watching.seq;
         return HEARSAY_OK;
-    case MSG_RESPONSE_UNWATCHED:
+    case HEARSAY_RESPONSE_UNWATCHED:
         shown->kind = HEARSAY_REPLY_UNWATCHED;
         return HEARSAY_OK;
-    case MSG_RESPONSE_REPORT_TAKEN:
+    case HEARSAY_RESPONSE_REPORT_TAKEN:
         shown->kind = HEARSAY_REPLY_REPORTED;
         return HEARSAY_OK;
-    case MSG_RESPONSE_MATCH:
+    case HEARSAY_RESPONSE_MATCH:
         shown->kind = HEARSAY_REPLY_MATCH;
         return translate_match(&response->match, &shown->match, out_error);
-    case MSG_RESPONSE_HERE_CHANGED:
+    case HEARSAY_RESPONSE_HERE_CHANGED:
         shown->kind = HEARSAY_REPLY_HERE_CHANGED;
         shown->here_changed.label_count = response->here_changed.label_count;
         return reply_texts(response->here_changed.labels, response->here_changed.label_count, arena,
                            &shown->here_changed.labels, out_error);
-    case MSG_RESPONSE_CHANGED:
+    case HEARSAY_RESPONSE_CHANGED:
         shown->kind = HEARSAY_REPLY_CHANGED;
-        return reply_translate_changed(&response->changed, arena, &shown->changed, out_error);
-    case MSG_RESPONSE_APPLIED:
+        return take_changed(&response->changed, &shown->changed, out_error);
+    case HEARSAY_RESPONSE_APPLIED:
         shown->kind = HEARSAY_REPLY_APPLIED;
-        shown->applied.changed = response->applied.changed;
-        shown->applied.conflicts = response->applied.conflicts;
-        shown->applied.no_room = response->applied.no_room;
-        shown->applied.not_kept = response->applied.not_kept;
+        shown->applied = response->applied;
         return HEARSAY_OK;
-    case MSG_RESPONSE_UNKNOWN:
-    case MSG_RESPONSE_EPOCH_CHANGED:
-    case MSG_RESPONSE_WELCOME:
+    case HEARSAY_RESPONSE_UNKNOWN:
+    case HEARSAY_RESPONSE_EPOCH_CHANGED:
+    case HEARSAY_RESPONSE_WELCOME:
         break;
     default:
         return translate_admin(response, arena, &out_reply->admin, out_error);
@@ -460,7 +468,7 @@ int reply_translate(const struct msg_response *response, struct arena *arena,
     return reply_lacks(out_error, "a body that fits the question");
 }
 
-void reply_translate_epoch(const struct msg_epoch_info *from, struct hearsay_epoch *to)
+void reply_translate_epoch(const struct hearsay_epoch_info *from, struct hearsay_epoch *to)
 {
     memset(to, 0, sizeof(*to));
     to->number = from->number;

@@ -27,7 +27,7 @@ struct reply {
  * HEARSAY_ERR_PROTOCOL when a required field is missing or the response has a kind that
  * hearsay_next and the other calls do not return.
  */
-int reply_translate(const struct msg_response *response, struct arena *arena,
+int reply_translate(const struct hearsay_response *response, struct arena *arena,
                     struct reply *out_reply, struct hearsay_error *out_error);
 
 /*
@@ -40,10 +40,11 @@ int reply_translate_welcome(const struct msg_welcome *welcome, struct arena *are
 
 /* Makes an array of the notices in the arena. Their texts are borrowed. Returns 0 or
  * HEARSAY_ERR_NOMEM. */
-int reply_translate_notices(const struct msg_house_notice *from, size_t count, struct arena *arena,
-                            const struct hearsay_notice **out, struct hearsay_error *out_error);
+int reply_translate_notices(const struct hearsay_house_notice *from, size_t count,
+                            struct arena *arena, const struct hearsay_notice **out,
+                            struct hearsay_error *out_error);
 
 /* Copies an epoch. */
-void reply_translate_epoch(const struct msg_epoch_info *from, struct hearsay_epoch *out_epoch);
+void reply_translate_epoch(const struct hearsay_epoch_info *from, struct hearsay_epoch *out_epoch);
 
 #endif

@@ -29,9 +29,9 @@ int hearsay_submit_watch(struct hearsay *server, const struct hearsay_query *que
     if (status != HEARSAY_OK) {
         return status;
     }
-    struct msg_query_part parts[LIMIT_PARTS];
-    struct msg_request request = {
-        .kind = MSG_REQUEST_WATCH,
+    struct hearsay_query_part parts[LIMIT_PARTS];
+    struct hearsay_request request = {
+        .kind = HEARSAY_REQUEST_WATCH,
         .watch = {.query = calls_query(query, parts), .after_seq = after_seq}};
     request.watch.query.k = 0; /* a watch has none */
     request.watch.query.until_ms = INT64_MAX;
@@ -43,7 +43,8 @@ int hearsay_submit_watch(struct hearsay *server, const struct hearsay_query *que
 int hearsay_submit_unwatch(struct hearsay *server, uint64_t watch_id, uint64_t *out_ticket,
                            struct hearsay_error *out_error)
 {
-    struct msg_request request = {.kind = MSG_REQUEST_UNWATCH, .unwatch = {.watch_id = watch_id}};
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_UNWATCH,
+                                      .unwatch = {.watch_id = watch_id}};
     return client_submit(server, &request, out_ticket, out_error);
 }
 

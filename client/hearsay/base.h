@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "messages.h"
+
 #if defined(__GNUC__)
 #define HEARSAY_API __attribute__((visibility("default")))
 #else
@@ -84,6 +86,13 @@ struct hearsay_error {
                      * field */
     uint64_t retry_after_ms; /* wait this long before the next try; 0: the server did not say */
 };
+
+/*
+ * Make fields for the structs of hearsay/messages.h, which borrow the argument. NULL makes an
+ * absent field.
+ */
+HEARSAY_API struct hearsay_text hearsay_text(const char *text);
+HEARSAY_API struct hearsay_bytes hearsay_bytes(const void *data, size_t count);
 
 /* The library's version, such as "0.2.0". Static storage. */
 HEARSAY_API const char *hearsay_version(void);

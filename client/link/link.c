@@ -16,7 +16,7 @@ struct link {
     bool is_greeted;
     const struct link_events *events;
     void *context;
-    void (*responded)(void *context, const struct msg_response *response); /* NULL: no relay */
+    void (*responded)(void *context, const struct hearsay_response *response); /* NULL: no relay */
 };
 
 static void on_closed(uv_handle_t *handle)
@@ -90,7 +90,7 @@ static bool link_greet(struct link *link)
 static int pass_reply(struct link *link, struct hearsay_error *error)
 {
     const struct hearsay_reply *reply = NULL;
-    struct msg_response response;
+    struct hearsay_response response;
     int rc;
 
     if (link->responded != NULL) {
@@ -174,7 +174,7 @@ int link_open(uv_loop_t *loop, const struct hearsay_connect *options,
 }
 
 void link_relay(struct link *link,
-                void (*responded)(void *context, const struct msg_response *response))
+                void (*responded)(void *context, const struct hearsay_response *response))
 {
     link->responded = responded;
 }

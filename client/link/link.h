@@ -13,7 +13,7 @@
 enum { LINK_SILENCE_MS = 10 * 1000 };
 
 struct link;
-struct msg_response; /* proto/msg.h */
+struct hearsay_response; /* proto/msg.h */
 
 /* A callback may close the link. */
 struct link_events {
@@ -36,7 +36,7 @@ int link_open(uv_loop_t *loop, const struct hearsay_connect *options,
 
 /* From now on `responded` gets replies and asks, in place of `replied`: see client/relay.h. */
 void link_relay(struct link *link,
-                void (*responded)(void *context, const struct msg_response *response));
+                void (*responded)(void *context, const struct hearsay_response *response));
 
 /* The connection, for requests; borrowed. Requests are allowed from `greeted` on. */
 struct hearsay *link_server(const struct link *link);

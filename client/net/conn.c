@@ -61,7 +61,7 @@ void conn_deinit(struct conn *conn)
  * Encodes the request and appends its bytes to the output. Returns HEARSAY_OK; HEARSAY_ERR_ARGUMENT
  * when the request is larger than the largest frame that the server accepts; HEARSAY_ERR_NOMEM.
  */
-static int put_request(struct conn *conn, const struct msg_request *request,
+static int put_request(struct conn *conn, const struct hearsay_request *request,
                        struct hearsay_error *error)
 {
     int rc = codec_encode_request(request, conn->frame_limit, &conn->output);
@@ -79,10 +79,10 @@ static int put_request(struct conn *conn, const struct msg_request *request,
 int conn_greet(struct conn *conn, const struct conn_hello *hello, struct hearsay_error *out_error)
 {
     assert(conn->state == CONN_FRESH);
-    struct msg_request request;
+    struct hearsay_request request;
     memset(&request, 0, sizeof(request));
     request.id = conn->last_ticket + 1;
-    request.kind = MSG_REQUEST_HELLO;
+    request.kind = HEARSAY_REQUEST_HELLO;
     request.hello.versions[0] = LIMIT_VERSION;
     request.hello.version_count = 1;
     request.hello.agent.text = hello->agent;
@@ -104,7 +104,7 @@ static struct conn_slot *slot_of(const struct conn *conn, uint64_t ticket)
     return &conn->slots[ticket & (conn->slot_count - 1)];
 }
 
-int conn_submit(struct conn *conn, struct msg_request *request, uint64_t *out_ticket,
+int conn_submit(struct conn *conn, struct hearsay_request *request, uint64_t *out_ticket,
                 struct hearsay_error *out_error)
 {
     if (conn->state == CONN_BROKEN) {
@@ -202,13 +202,13 @@ static size_t conn_clamp(size_t value, size_t low, size_t high)
 }
 
 /* Welcome, or the refusal of Hello. */
-static int accept_greeting(struct conn *conn, const struct msg_response *response,
+static int accept_greeting(struct conn *conn, const struct hearsay_response *response,
                            struct hearsay_error *out_error)
 {
-    if (response->kind == MSG_RESPONSE_ERROR) {
+    if (response->kind == HEARSAY_RESPONSE_ERROR) {
         return break_refused(conn, out_error, &response->error);
     }
-    if (response->id != conn->last_ticket || response->kind != MSG_RESPONSE_WELCOME) {
+    if (response->id != conn->last_ticket || response->kind != HEARSAY_RESPONSE_WELCOME) {
         return break_protocol(conn, out_error, "its first answer is not the Welcome");
     }
     const struct msg_welcome *welcome = &response->welcome;
@@ -237,14 +237,14 @@ static int accept_greeting(struct conn *conn, const struct msg_response *respons
     return HEARSAY_OK;
 }
 
-static bool is_wanted_push(const struct conn *conn, enum msg_response_kind kind)
+static bool is_wanted_push(const struct conn *conn, enum hearsay_response_kind kind)
 {
     return conn->state == CONN_READY &&
-           (kind == MSG_RESPONSE_EPOCH_CHANGED || kind == MSG_RESPONSE_ACCEPT_CHANGED ||
-            kind == MSG_RESPONSE_NOTICES_CHANGED ||
-            (kind == MSG_RESPONSE_MATCH && conn->takes_matches) ||
-            (kind == MSG_RESPONSE_ASK && conn->takes_asks) ||
-            (kind == MSG_RESPONSE_HERE_CHANGED && conn->takes_here_changes));
+           (kind == HEARSAY_RESPONSE_EPOCH_CHANGED || kind == HEARSAY_RESPONSE_ACCEPT_CHANGED ||
+            kind == HEARSAY_RESPONSE_NOTICES_CHANGED ||
+            (kind == HEARSAY_RESPONSE_MATCH && conn->takes_matches) ||
+            (kind == HEARSAY_RESPONSE_ASK && conn->takes_asks) ||
+            (kind == HEARSAY_RESPONSE_HERE_CHANGED && conn->takes_here_changes));
 }
 
 /*
@@ -252,12 +252,12 @@ static bool is_wanted_push(const struct conn *conn, enum msg_response_kind kind)
  * response is dropped; ERR_NOMEM when the Welcome cannot be taken for want of memory; or the error
  * that broke the connection.
  */
-static int accept_reply(struct conn *conn, const struct msg_response *response,
+static int accept_reply(struct conn *conn, const struct hearsay_response *response,
                         struct hearsay_error *out_error)
 {
     if (response->id == 0) {
         /* A push of the server, or an error about the whole connection. */
-        if (response->kind == MSG_RESPONSE_ERROR) {
+        if (response->kind == HEARSAY_RESPONSE_ERROR) {
             return break_refused(conn, out_error, &response->error);
         }
         return is_wanted_push(conn, response->kind) ? HEARSAY_OK : CONN_MORE;
@@ -269,11 +269,11 @@ static int accept_reply(struct conn *conn, const struct msg_response *response,
     if (slot->ticket != response->id) {
         return break_protocol(conn, out_error, "it answered a question that nobody asked");
     }
-    if (response->kind != MSG_RESPONSE_ERROR && response->kind != slot->kind) {
+    if (response->kind != HEARSAY_RESPONSE_ERROR && response->kind != slot->kind) {
         return break_protocol(conn, out_error, "its answer does not fit the question");
     }
     const char *lie =
-        response->kind == MSG_RESPONSE_ERROR ? NULL : promise_broken(&slot->promise, response);
+        response->kind == HEARSAY_RESPONSE_ERROR ? NULL : promise_broken(&slot->promise, response);
     if (lie != NULL) {
         struct hearsay_error reason;
         (void)fail_set(&reason, HEARSAY_ERR_PROTOCOL, "the server is not to be believed: it %s",
@@ -311,7 +311,7 @@ static int take_frame(struct conn *conn, struct hearsay_error *out_error)
     }
 }
 
-int conn_next(struct conn *conn, struct arena *arena, struct msg_response *out_response,
+int conn_next(struct conn *conn, struct arena *arena, struct hearsay_response *out_response,
               struct hearsay_error *out_error)
 {
     if (conn->state == CONN_BROKEN) {
@@ -322,7 +322,7 @@ int conn_next(struct conn *conn, struct arena *arena, struct msg_response *out_r
         if (status != HEARSAY_OK) {
             return status;
         }
-        struct msg_response response;
+        struct hearsay_response response;
         struct msg_error refusal;
         memset(&response, 0, sizeof(response));
         memset(&refusal, 0, sizeof(refusal));

@@ -46,10 +46,10 @@ enum {
 enum conn_state { CONN_FRESH, CONN_GREETING, CONN_READY, CONN_BROKEN };
 
 struct conn_slot {
-    uint64_t ticket;             /* 0: free */
-    enum msg_response_kind kind; /* of the reply that fits the request */
-    bool abandoned;              /* its reply will be dropped */
-    struct promise promise;      /* checks the reply */
+    uint64_t ticket;                 /* 0: free */
+    enum hearsay_response_kind kind; /* of the reply that fits the request */
+    bool abandoned;                  /* its reply will be dropped */
+    struct promise promise;          /* checks the reply */
 };
 
 struct conn {
@@ -84,10 +84,10 @@ void conn_deinit(struct conn *conn); /* a zeroed one is fine */
 
 /* What Hello says, borrowed for the call of conn_greet. */
 struct conn_hello {
-    const char *agent;                /* at most 127 bytes */
-    struct msg_bytes resume_token;    /* empty: none */
-    struct msg_bytes on_behalf;       /* 4 or 16 bytes; empty: nobody */
-    struct msg_bytes on_behalf_local; /* 16 bytes; empty: not said */
+    const char *agent;                    /* at most 127 bytes */
+    struct hearsay_bytes resume_token;    /* empty: none */
+    struct hearsay_bytes on_behalf;       /* 4 or 16 bytes; empty: nobody */
+    struct hearsay_bytes on_behalf_local; /* 16 bytes; empty: not said */
 };
 
 /* Adds the request Hello to the output; only in state FRESH. Returns 0 or ERR_NOMEM. */
@@ -99,7 +99,7 @@ int conn_greet(struct conn *conn, const struct conn_hello *hello, struct hearsay
  * is larger than the largest frame that the server takes; ERR_NOMEM; or the error that broke the
  * connection. Unless the function returns 0, the conn does not change.
  */
-int conn_submit(struct conn *conn, struct msg_request *request, uint64_t *out_ticket,
+int conn_submit(struct conn *conn, struct hearsay_request *request, uint64_t *out_ticket,
                 struct hearsay_error *out_error);
 
 /*
@@ -141,7 +141,7 @@ void conn_filled(struct conn *conn, size_t count);
  * here labels if the caller takes them. Other pushes and the replies to abandoned requests are
  * dropped.
  */
-int conn_next(struct conn *conn, struct arena *arena, struct msg_response *out_response,
+int conn_next(struct conn *conn, struct arena *arena, struct hearsay_response *out_response,
               struct hearsay_error *out_error);
 
 /*

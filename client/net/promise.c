@@ -4,15 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-void promise_make(const struct msg_request *request, struct promise *out_promise)
+void promise_make(const struct hearsay_request *request, struct promise *out_promise)
 {
     memset(out_promise, 0, sizeof(*out_promise));
     out_promise->kind = request->kind;
-    if (request->kind == MSG_REQUEST_GET && request->get.id.count == LIMIT_ID_BYTES) {
+    if (request->kind == HEARSAY_REQUEST_GET && request->get.id.count == LIMIT_ID_BYTES) {
         memcpy(out_promise->id, request->get.id.data, LIMIT_ID_BYTES);
-    } else if (request->kind == MSG_REQUEST_EXPORT) {
-        out_promise->most = request->export.limit;
-    } else if (request->kind == MSG_REQUEST_QUERY) {
+    } else if (request->kind == HEARSAY_REQUEST_EXPORT) {
+        out_promise->most = request->export_.limit;
+    } else if (request->kind == HEARSAY_REQUEST_QUERY) {
         out_promise->most = request->query.k;
         out_promise->max_distance_ppm = request->query.max_distance_ppm;
         out_promise->since_ms = request->query.since_ms;
@@ -20,7 +20,7 @@ void promise_make(const struct msg_request *request, struct promise *out_promise
         out_promise->metric = request->query.metric;
         out_promise->order = request->query.order;
         out_promise->with_payload = request->query.with_payload;
-        out_promise->is_hood = request->query.scope == MSG_SCOPE_HOOD;
+        out_promise->is_hood = request->query.scope == HEARSAY_SCOPE_HOOD;
     }
 }
 
@@ -139,20 +139,20 @@ static const char *results_broken(const struct promise *promise, const struct ms
     return results->result_count > 1 && has_twins(results) ? "sent a result twice" : NULL;
 }
 
-const char *promise_broken(const struct promise *promise, const struct msg_response *response)
+const char *promise_broken(const struct promise *promise, const struct hearsay_response *response)
 {
     switch (promise->kind) {
-    case MSG_REQUEST_GET:
+    case HEARSAY_REQUEST_GET:
         return memcmp(response->got.id.data, promise->id, LIMIT_ID_BYTES) == 0
                    ? NULL
                    : "sent another message than the one that was asked for";
-    case MSG_REQUEST_QUERY:
+    case HEARSAY_REQUEST_QUERY:
         return results_broken(promise, &response->results);
-    case MSG_REQUEST_EXPORT:
+    case HEARSAY_REQUEST_EXPORT:
         return promise->most > 0 && response->exported.message_count > promise->most
                    ? "sent more messages than were asked for"
                    : NULL;
-    case MSG_REQUEST_WATCH:
+    case HEARSAY_REQUEST_WATCH:
         return response->watching.watch_id == 0 ? "began a watch without a number" : NULL;
     default:
         return NULL;

@@ -13,7 +13,7 @@
 #include "proto/msg.h"
 
 struct promise {
-    enum msg_request_kind kind;
+    enum hearsay_request_kind kind;
     uint8_t id[LIMIT_ID_BYTES]; /* get: of the message */
     uint32_t most;              /* query: k; export: its limit, 0: none */
     uint32_t max_distance_ppm;  /* this and all below: query */
@@ -26,13 +26,13 @@ struct promise {
 };
 
 /* Copies from the request the values that promise_broken needs. The caller may free the request. */
-void promise_make(const struct msg_request *request, struct promise *out_promise);
+void promise_make(const struct hearsay_request *request, struct promise *out_promise);
 
 /*
  * Checks an answer. Returns NULL when no broken rule is found. Otherwise returns a text that names
  * the broken rule and completes a sentence that begins with "it" (the server). The caller has
  * checked that `response` has the kind that answers the request.
  */
-const char *promise_broken(const struct promise *promise, const struct msg_response *response);
+const char *promise_broken(const struct promise *promise, const struct hearsay_response *response);
 
 #endif

@@ -182,7 +182,7 @@ static void add_all(struct service *service, const struct host *host, struct fig
 void handler_stats(struct ask *ask)
 {
     struct service *service = ask->service;
-    const struct msg_text *name = &ask->request->stats.host;
+    const struct hearsay_text *name = &ask->request->stats.host;
     struct figures figures;
 
     if (!ask_is_administrator(ask) || (name->text != NULL && !ask_host(ask, name))) {
@@ -194,9 +194,9 @@ void handler_stats(struct ask *ask)
     if (figures.list == NULL || figures.is_short) {
         ask_refuse_memory(ask);
     } else {
-        struct msg_response response = {
+        struct hearsay_response response = {
             .id = ask->request->id,
-            .kind = MSG_RESPONSE_STATS_TAKEN,
+            .kind = HEARSAY_RESPONSE_STATS_TAKEN,
             .stats_taken = {.figures = figures.list, .figure_count = figures.count},
         };
         ask_respond(ask, &response);
@@ -220,7 +220,7 @@ void handler_reload(struct ask *ask)
                    "the old configuration stays: %s", reason);
         return;
     }
-    struct msg_response response = {.id = ask->request->id, .kind = MSG_RESPONSE_RELOADED};
+    struct hearsay_response response = {.id = ask->request->id, .kind = HEARSAY_RESPONSE_RELOADED};
     ask_respond(ask, &response);
 }
 
@@ -254,9 +254,9 @@ void handler_log_level(struct ask *ask)
         log_info("log level: %s, until the next reload or start", word);
     }
     const char *name = log_level_name(log_get_level());
-    struct msg_response response = {.id = ask->request->id,
-                                    .kind = MSG_RESPONSE_LOG_LEVEL_SET,
-                                    .log_level_set = {.level = {name, strlen(name)}}};
+    struct hearsay_response response = {.id = ask->request->id,
+                                        .kind = HEARSAY_RESPONSE_LOG_LEVEL_SET,
+                                        .log_level_set = {.level = {name, strlen(name)}}};
     ask_respond(ask, &response);
 }
 
@@ -286,10 +286,10 @@ static void fill_decision(const struct persist_decision *from, struct msg_decisi
         .web = from->web,
     };
     if (from->has_id) {
-        out->id = (struct msg_bytes){from->id, MESSAGE_ID_BYTES};
+        out->id = (struct hearsay_bytes){from->id, MESSAGE_ID_BYTES};
     }
     if (from->reason[0] != '\0') {
-        out->reason = (struct msg_text){from->reason, strlen(from->reason)};
+        out->reason = (struct hearsay_text){from->reason, strlen(from->reason)};
     }
 }
 
@@ -297,7 +297,8 @@ static void on_decisions_read(struct persist_read *read)
 {
     struct decisions_job *job = CONTAINER_OF(read, struct decisions_job, read);
     struct service *service = job->base.service;
-    struct msg_response response = {.id = job->base.request_id, .kind = MSG_RESPONSE_DECISION_LIST};
+    struct hearsay_response response = {.id = job->base.request_id,
+                                        .kind = HEARSAY_RESPONSE_DECISION_LIST};
     size_t used = CODEC_ENVELOPE_BYTES_MAX;
     size_t fits = 0;
 
@@ -321,15 +322,15 @@ static void on_decisions_read(struct persist_read *read)
     for (size_t i = 0; i < fits; i++) { /* the store has the newest one first */
         fill_decision(&job->decisions[fits - 1 - i], &decisions[i]);
     }
-    response.decision_list =
-        (struct msg_decision_list){decisions, fits, read->page_more || fits < read->decision_count};
+    response.decision_list = (struct hearsay_decision_list){
+        decisions, fits, read->page_more || fits < read->decision_count};
     job_finish(&job->base, &response);
     arena_reset(&service->arena);
 }
 
 void handler_decisions(struct ask *ask)
 {
-    const struct msg_decisions *asked = &ask->request->decisions;
+    const struct hearsay_decisions *asked = &ask->request->decisions;
 
     if (!ask_administers(ask, &asked->host)) {
         return;

@@ -53,7 +53,7 @@ static bool is_text(const struct msg_deposit *deposit)
 {
     static const char plain[] = "text/plain";
     size_t length = sizeof(plain) - 1;
-    const struct msg_text *type = &deposit->media_type;
+    const struct hearsay_text *type = &deposit->media_type;
 
     return type->length >= length && memcmp(type->text, plain, length) == 0 &&
            (type->length == length || type->text[length] == ';' || type->text[length] == ' ');
@@ -103,7 +103,7 @@ static bool check_mode(const struct ask *ask, struct admission *out)
     if (mode != ACCEPT_CLOSED) {
         return true;
     }
-    struct msg_response response = {.id = ask->request->id, .kind = MSG_RESPONSE_ERROR};
+    struct hearsay_response response = {.id = ask->request->id, .kind = HEARSAY_RESPONSE_ERROR};
     msg_error_set(&response.error, MSG_FORBIDDEN, NULL,
                   "host \"%s\" takes no messages now; it can be asked all the same",
                   ask->host->config.name);
@@ -150,7 +150,7 @@ static bool check_room(const struct ask *ask, struct admission *out)
         return true;
     }
     bool is_share = out->room.why == ROOM_ADDRESS_FULL || out->room.why == ROOM_WIDE_FULL;
-    struct msg_response response = {.id = ask->request->id, .kind = MSG_RESPONSE_ERROR};
+    struct hearsay_response response = {.id = ask->request->id, .kind = HEARSAY_RESPONSE_ERROR};
     msg_error_set(&response.error, MSG_QUOTA, NULL,
                   "%s (its limit of %s is reached); there is room again when %smessages expire",
                   whose[out->room.why], out->room.cap, is_share ? "its " : "");

@@ -10,7 +10,7 @@
 #include "core/profile/profile.h"
 #include "daemon/limits/cost.h"
 
-void ask_respond(const struct ask *ask, const struct msg_response *response)
+void ask_respond(const struct ask *ask, const struct hearsay_response *response)
 {
     ask->client->events->respond(ask->client, response);
 }
@@ -61,7 +61,7 @@ bool ask_is_bridge(const struct ask *ask)
     return ask->client->is_bridge;
 }
 
-bool ask_host(struct ask *ask, const struct msg_text *name)
+bool ask_host(struct ask *ask, const struct hearsay_text *name)
 {
     ask->host = service_host(ask->service, name->text);
     if (ask->host == NULL) {
@@ -84,7 +84,7 @@ bool ask_owns(const struct ask *ask)
     return !ask->host->config.is_replica;
 }
 
-bool ask_administers(struct ask *ask, const struct msg_text *host)
+bool ask_administers(struct ask *ask, const struct hearsay_text *host)
 {
     return ask_is_administrator(ask) && ask_host(ask, host);
 }
@@ -126,7 +126,7 @@ struct epoch *ask_epoch(const struct ask *ask, uint64_t number, const char *fiel
     return epoch;
 }
 
-bool ask_judge_filter(const struct ask *ask, const struct msg_bytes *bytes, const char *field,
+bool ask_judge_filter(const struct ask *ask, const struct hearsay_bytes *bytes, const char *field,
                       uint64_t *out_words, struct msg_error *out_error)
 {
     const struct host *host = ask->host;
@@ -146,7 +146,7 @@ bool ask_judge_filter(const struct ask *ask, const struct msg_bytes *bytes, cons
     return true;
 }
 
-bool ask_filter(const struct ask *ask, const struct msg_bytes *bytes, const char *field,
+bool ask_filter(const struct ask *ask, const struct hearsay_bytes *bytes, const char *field,
                 uint64_t *out_words)
 {
     struct msg_error error;
@@ -219,7 +219,7 @@ bool ask_pay(const struct ask *ask)
         return true;
     }
     ask->client->is_over_rate = true;
-    struct msg_response response = {.id = ask->request->id, .kind = MSG_RESPONSE_ERROR};
+    struct hearsay_response response = {.id = ask->request->id, .kind = HEARSAY_RESPONSE_ERROR};
     msg_error_set(&response.error, MSG_RATE_LIMITED, NULL,
                   "this address sends more %s than are taken here",
                   action == SENDER_DEPOSIT ? "deposits" : "queries");

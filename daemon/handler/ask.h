@@ -19,7 +19,7 @@
 struct ask {
     struct service *service;
     struct requester *client;
-    const struct msg_request *request;
+    const struct hearsay_request *request;
     /* the host that the request names; NULL before ask_host has found the host */
     struct host *host;
 };
@@ -28,7 +28,7 @@ struct ask {
  * ask_respond sends a response to the client. ask_refuse sends an error with a sentence; `field` is
  * the name of the field that is wrong, or NULL.
  */
-void ask_respond(const struct ask *ask, const struct msg_response *response);
+void ask_respond(const struct ask *ask, const struct hearsay_response *response);
 void ask_refuse(const struct ask *ask, enum msg_error_code code, const char *field,
                 const char *format, ...) __attribute__((format(printf, 4, 5)));
 void ask_refuse_memory(const struct ask *ask); /* "the server is out of memory" */
@@ -42,7 +42,7 @@ bool ask_is_bridge(const struct ask *ask);
 /*
  * Finds the host of this name, or the first host if name->text is NULL, and stores it in ask->host.
  */
-bool ask_host(struct ask *ask, const struct msg_text *name);
+bool ask_host(struct ask *ask, const struct hearsay_text *name);
 
 /* Whether this server is the owner of ask->host: the host is no copy. */
 bool ask_owns(const struct ask *ask);
@@ -51,13 +51,13 @@ bool ask_owns(const struct ask *ask);
  * Whether the client is an administrator and there is a host of this name, as ask_host looks for
  * it. Stores the host in ask->host.
  */
-bool ask_administers(struct ask *ask, const struct msg_text *host);
+bool ask_administers(struct ask *ask, const struct hearsay_text *host);
 
 /* What a request says of the decision that it is about; members may be absent. */
 struct ask_decision {
-    struct msg_bytes id;
+    struct hearsay_bytes id;
     enum msg_report_kind kind;
-    struct msg_text reason;
+    struct hearsay_text reason;
 };
 
 /*
@@ -77,10 +77,10 @@ struct epoch *ask_epoch(const struct ask *ask, uint64_t number, const char *fiel
  * Whether the bytes have the form of a filter of the host's profile. If so, writes the words of the
  * filter to out_words.
  */
-bool ask_filter(const struct ask *ask, const struct msg_bytes *bytes, const char *field,
+bool ask_filter(const struct ask *ask, const struct hearsay_bytes *bytes, const char *field,
                 uint64_t *out_words);
 /* As ask_filter, but sends no error: *out_error gets it. */
-bool ask_judge_filter(const struct ask *ask, const struct msg_bytes *bytes, const char *field,
+bool ask_judge_filter(const struct ask *ask, const struct hearsay_bytes *bytes, const char *field,
                       uint64_t *out_words, struct msg_error *out_error);
 
 /*

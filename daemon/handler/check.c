@@ -67,8 +67,9 @@ static void deinit_check(struct job *job)
 
 static void check_answer(struct check *check)
 {
-    struct msg_text texts[CHECK_PROBLEMS_MAX];
-    struct msg_response response = {.id = check->base.request_id, .kind = MSG_RESPONSE_CHECKED};
+    struct hearsay_text texts[CHECK_PROBLEMS_MAX];
+    struct hearsay_response response = {.id = check->base.request_id,
+                                        .kind = HEARSAY_RESPONSE_CHECKED};
     uint64_t count = check->problems.count;
 
     response.checked.problems = texts;
@@ -77,7 +78,7 @@ static void check_answer(struct check *check)
     response.checked.messages = check->messages;
     for (size_t i = 0; i < response.checked.problem_count; i++) {
         const char *sentence = check->problems.sentences[i];
-        texts[i] = (struct msg_text){sentence, strlen(sentence)};
+        texts[i] = (struct hearsay_text){sentence, strlen(sentence)};
         log_warning("check: %s", sentence);
     }
     if (count == 0) {

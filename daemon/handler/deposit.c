@@ -208,14 +208,14 @@ struct late_answer {
 static void on_copies(struct feed_wait *wait, bool is_there)
 {
     struct late_answer *late = CONTAINER_OF(wait, struct late_answer, wait);
-    struct msg_response response = {
+    struct hearsay_response response = {
         .id = late->base.request_id,
-        .kind = MSG_RESPONSE_DEPOSITED,
+        .kind = HEARSAY_RESPONSE_DEPOSITED,
         .deposited = late->deposited,
     };
 
     if (is_there) {
-        response.deposited.durability = MSG_DURABILITY_REPLICATED;
+        response.deposited.durability = HEARSAY_DURABILITY_REPLICATED;
     }
     service_note(late->base.service, METRIC_DEPOSIT, late->base.began_ns);
     job_finish(&late->base, &response);
@@ -290,16 +290,17 @@ static void answer_stored(struct deposit_job *job)
         job_fail(&job->base, MSG_INTERNAL, NULL, "the server is out of memory; send it again");
         return;
     }
-    struct msg_response response = {
+    struct hearsay_response response = {
         .id = job->base.request_id,
-        .kind = MSG_RESPONSE_DEPOSITED,
+        .kind = HEARSAY_RESPONSE_DEPOSITED,
         .deposited = {.deposited_ms = op->message.deposited_ms,
                       .expires_ms = op->message.expires_ms,
                       .duplicate = op->outcome == PERSIST_DUPLICATE,
                       .held = op->message.state >= PERSIST_HIDDEN,
                       .without_here = job->without_here,
-                      .durability = job->base.service->store.relaxed ? MSG_DURABILITY_RELAXED
-                                                                     : MSG_DURABILITY_ON_STORAGE},
+                      .durability = job->base.service->store.relaxed
+                                        ? HEARSAY_DURABILITY_RELAXED
+                                        : HEARSAY_DURABILITY_ON_STORAGE},
     };
     tell_watches(job, was_missed);
     wait_tell(job->base.service, job->base.host);
@@ -307,7 +308,7 @@ static void answer_stored(struct deposit_job *job)
         return;
     }
     if (has_copies(job)) {
-        response.deposited.durability = MSG_DURABILITY_REPLICATED;
+        response.deposited.durability = HEARSAY_DURABILITY_REPLICATED;
     }
     service_note(job->base.service, METRIC_DEPOSIT, job->base.began_ns);
     job_finish(&job->base, &response);

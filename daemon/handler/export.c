@@ -35,9 +35,10 @@ static int64_t read_cursor(const uint8_t *bytes)
     return position > INT64_MAX ? INT64_MAX : (int64_t)position;
 }
 
-static void fill_exported(const struct persist_message *message, struct msg_exported_message *out)
+static void fill_exported(const struct persist_message *message,
+                          struct hearsay_exported_message *out)
 {
-    *out = (struct msg_exported_message){
+    *out = (struct hearsay_exported_message){
         .id = {message->id, MESSAGE_ID_BYTES},
         .epoch = message->epoch,
         .filter = {message->filter, message->filter_bytes},
@@ -48,7 +49,7 @@ static void fill_exported(const struct persist_message *message, struct msg_expo
         .reach_ppm = message->reach_ppm,
     };
     if (message->can_withdraw) {
-        out->withdraw_hash = (struct msg_bytes){message->withdraw_hash, LIMIT_HASH_BYTES};
+        out->withdraw_hash = (struct hearsay_bytes){message->withdraw_hash, LIMIT_HASH_BYTES};
     }
 }
 
@@ -57,14 +58,14 @@ static void on_exported(struct persist_read *read)
     struct export_job *page = CONTAINER_OF(read, struct export_job, read);
     struct job *job = &page->base;
     struct service *service = job->service;
-    struct msg_response response = {.id = job->request_id, .kind = MSG_RESPONSE_EXPORTED};
+    struct hearsay_response response = {.id = job->request_id, .kind = HEARSAY_RESPONSE_EXPORTED};
     uint8_t cursor[CURSOR_BYTES];
 
     if (read->failed) {
         job_fail_read(job, read->reason);
         return;
     }
-    struct msg_exported_message *messages =
+    struct hearsay_exported_message *messages =
         arena_take_zeroed(&service->arena, read->entry_count + 1, sizeof(*messages));
     if (messages == NULL) {
         job_fail_memory(job);
@@ -82,7 +83,7 @@ static void on_exported(struct persist_read *read)
     response.exported.messages = messages;
     if (read->page_more) {
         write_cursor(read->page_last, cursor);
-        response.exported.next = (struct msg_bytes){cursor, CURSOR_BYTES};
+        response.exported.next = (struct hearsay_bytes){cursor, CURSOR_BYTES};
     }
     job_finish(job, &response);
     arena_reset(&service->arena);
@@ -108,7 +109,7 @@ static void choose_page(uint32_t frame_bytes, uint32_t wanted, size_t *out_entri
 
 void handler_export(struct ask *ask)
 {
-    const struct msg_export *wanted = &ask->request->export;
+    const struct msg_export *wanted = &ask->request->export_;
     size_t entries = 0;
     size_t bytes = 0;
 

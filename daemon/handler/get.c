@@ -15,9 +15,9 @@ struct get_job {
 };
 
 static void fill_got(uint64_t epoch, const struct index_item *item,
-                     const struct persist_message *message, struct msg_got *out)
+                     const struct persist_message *message, struct hearsay_got *out)
 {
-    *out = (struct msg_got){
+    *out = (struct hearsay_got){
         .epoch = epoch,
         .id = {item->id, MESSAGE_ID_BYTES},
         .deposited_ms = item->deposited_ms,
@@ -48,7 +48,7 @@ static void on_got(struct persist_read *read)
         job_fail(job, was_removed ? MSG_REMOVED : MSG_NOT_FOUND, "id",
                  was_removed ? removed_text : unknown_text);
     } else {
-        struct msg_response response = {.id = job->request_id, .kind = MSG_RESPONSE_GOT};
+        struct hearsay_response response = {.id = job->request_id, .kind = HEARSAY_RESPONSE_GOT};
         service_remember(job->service, message);
         /*
          * The times of the stored message are sent. The times from the index may be those of an
@@ -103,7 +103,7 @@ void handler_get(struct ask *ask)
         read_message(ask, &item);
         return;
     }
-    struct msg_response response = {.id = ask->request->id, .kind = MSG_RESPONSE_GOT};
+    struct hearsay_response response = {.id = ask->request->id, .kind = HEARSAY_RESPONSE_GOT};
     fill_got(epoch->number, &item, &cached, &response.got);
     service_note(service, METRIC_GET, began_ns);
     ask_respond(ask, &response);

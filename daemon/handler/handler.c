@@ -23,9 +23,9 @@ enum {
 
 static void handle_ping(struct ask *ask)
 {
-    struct msg_response response = {
+    struct hearsay_response response = {
         .id = ask->request->id,
-        .kind = MSG_RESPONSE_PONG,
+        .kind = HEARSAY_RESPONSE_PONG,
         .pong = {.now_ms = service_now_ms(ask->service),
                  .clock_trusted = service_clock_trusted(ask->service)},
     };
@@ -47,50 +47,50 @@ static void handle_unsupported(struct ask *ask)
 typedef void handle_function(struct ask *ask);
 
 static handle_function *const handlers[] = {
-    [MSG_REQUEST_UNKNOWN] = handle_unsupported,
-    [MSG_REQUEST_HELLO] = handle_hello,
-    [MSG_REQUEST_DEPOSIT] = handler_deposit,
-    [MSG_REQUEST_QUERY] = handler_query,
-    [MSG_REQUEST_GET] = handler_get,
-    [MSG_REQUEST_WITHDRAW] = handler_withdraw,
-    [MSG_REQUEST_PING] = handle_ping,
-    [MSG_REQUEST_EXPORT] = handler_export,
-    [MSG_REQUEST_SUMMARY] = handler_summary,
-    [MSG_REQUEST_HERE] = handler_here,
-    [MSG_REQUEST_REPORT] = handler_report,
-    [MSG_REQUEST_REMOVE] = handler_remove,
-    [MSG_REQUEST_RESTORE] = handler_restore,
-    [MSG_REQUEST_REPORTED] = handler_reported,
-    [MSG_REQUEST_BAN] = handler_ban,
-    [MSG_REQUEST_UNBAN] = handler_unban,
-    [MSG_REQUEST_BANS] = handler_bans,
-    [MSG_REQUEST_ACCEPT] = handler_accept,
-    [MSG_REQUEST_WATCH] = handler_watch,
-    [MSG_REQUEST_UNWATCH] = handler_unwatch,
-    [MSG_REQUEST_CHECK] = handler_check,
-    [MSG_REQUEST_BACKUP] = handler_backup,
-    [MSG_REQUEST_COMPACT] = handler_compact,
-    [MSG_REQUEST_STATS] = handler_stats,
-    [MSG_REQUEST_RELOAD] = handler_reload,
-    [MSG_REQUEST_LOG_LEVEL] = handler_log_level,
-    [MSG_REQUEST_HIDE] = handler_hide,
-    [MSG_REQUEST_DECISIONS] = handler_decisions,
-    [MSG_REQUEST_WAIT] = handler_wait,
-    [MSG_REQUEST_NOTICE] = handler_notice,
-    [MSG_REQUEST_SIMILAR] = handler_similar,
-    [MSG_REQUEST_SERVE] = handler_serve,
-    [MSG_REQUEST_ANSWERED] = handler_answered,
-    [MSG_REQUEST_CHANGES] = handler_changes,
-    [MSG_REQUEST_APPLY] = handler_apply,
+    [HEARSAY_REQUEST_UNKNOWN] = handle_unsupported,
+    [HEARSAY_REQUEST_HELLO] = handle_hello,
+    [HEARSAY_REQUEST_DEPOSIT] = handler_deposit,
+    [HEARSAY_REQUEST_QUERY] = handler_query,
+    [HEARSAY_REQUEST_GET] = handler_get,
+    [HEARSAY_REQUEST_WITHDRAW] = handler_withdraw,
+    [HEARSAY_REQUEST_PING] = handle_ping,
+    [HEARSAY_REQUEST_EXPORT] = handler_export,
+    [HEARSAY_REQUEST_SUMMARY] = handler_summary,
+    [HEARSAY_REQUEST_HERE] = handler_here,
+    [HEARSAY_REQUEST_REPORT] = handler_report,
+    [HEARSAY_REQUEST_REMOVE] = handler_remove,
+    [HEARSAY_REQUEST_RESTORE] = handler_restore,
+    [HEARSAY_REQUEST_REPORTED] = handler_reported,
+    [HEARSAY_REQUEST_BAN] = handler_ban,
+    [HEARSAY_REQUEST_UNBAN] = handler_unban,
+    [HEARSAY_REQUEST_BANS] = handler_bans,
+    [HEARSAY_REQUEST_ACCEPT] = handler_accept,
+    [HEARSAY_REQUEST_WATCH] = handler_watch,
+    [HEARSAY_REQUEST_UNWATCH] = handler_unwatch,
+    [HEARSAY_REQUEST_CHECK] = handler_check,
+    [HEARSAY_REQUEST_BACKUP] = handler_backup,
+    [HEARSAY_REQUEST_COMPACT] = handler_compact,
+    [HEARSAY_REQUEST_STATS] = handler_stats,
+    [HEARSAY_REQUEST_RELOAD] = handler_reload,
+    [HEARSAY_REQUEST_LOG_LEVEL] = handler_log_level,
+    [HEARSAY_REQUEST_HIDE] = handler_hide,
+    [HEARSAY_REQUEST_DECISIONS] = handler_decisions,
+    [HEARSAY_REQUEST_WAIT] = handler_wait,
+    [HEARSAY_REQUEST_NOTICE] = handler_notice,
+    [HEARSAY_REQUEST_SIMILAR] = handler_similar,
+    [HEARSAY_REQUEST_SERVE] = handler_serve,
+    [HEARSAY_REQUEST_ANSWERED] = handler_answered,
+    [HEARSAY_REQUEST_CHANGES] = handler_changes,
+    [HEARSAY_REQUEST_APPLY] = handler_apply,
 };
 
 /* Returns false for a request that a bridge, or a gateway for itself, may not send. */
-static bool is_reading(enum msg_request_kind kind)
+static bool is_reading(enum hearsay_request_kind kind)
 {
     switch (kind) {
-    case MSG_REQUEST_DEPOSIT:
-    case MSG_REQUEST_WITHDRAW:
-    case MSG_REQUEST_REPORT:
+    case HEARSAY_REQUEST_DEPOSIT:
+    case HEARSAY_REQUEST_WITHDRAW:
+    case HEARSAY_REQUEST_REPORT:
         return false;
     default: /* administrative requests are refused by ask_is_administrator */
         return true;
@@ -98,7 +98,7 @@ static bool is_reading(enum msg_request_kind kind)
 }
 
 void handler_handle(struct service *service, struct requester *client,
-                    const struct msg_request *request)
+                    const struct hearsay_request *request)
 {
     struct ask ask = {.service = service, .client = client, .request = request};
     handle_function *const handle = handlers[request->kind];

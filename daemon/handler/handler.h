@@ -30,7 +30,7 @@ void handler_close(struct service *service);
  * client that has disconnected gets no answer.
  */
 void handler_handle(struct service *service, struct requester *client,
-                    const struct msg_request *request);
+                    const struct hearsay_request *request);
 
 /*
  * Whether sessions of the client take no more requests for now: because the clock is set, because
@@ -47,7 +47,7 @@ bool handler_is_congested(const struct service *service, const struct requester 
  * common, sends an error and returns false: the session has to end.
  */
 bool handler_welcome(struct service *service, struct requester *client,
-                     const struct msg_request *request);
+                     const struct hearsay_request *request);
 
 /*
  * Pushes the current epoch of a host to a client that was sent Welcome. The host must have a

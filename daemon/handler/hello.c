@@ -22,7 +22,7 @@
  * for other clients. The last name of the part is number READING of the array for a gateway that
  * speaks for itself, number ALL for an administrator, and number PUBLIC for other clients.
  */
-static const struct msg_text capabilities[] = {
+static const struct hearsay_text capabilities[] = {
     TEXT("on_behalf"), TEXT("hello"),     TEXT("query"),   TEXT("get"),     TEXT("ping"),
     TEXT("hood"),      TEXT("summary"),   TEXT("here"),    TEXT("watch"),   TEXT("unwatch"),
     TEXT("deposit"),   TEXT("withdraw"),  TEXT("report"),  TEXT("export"),  TEXT("stats"),
@@ -34,7 +34,7 @@ static const struct msg_text capabilities[] = {
 enum { READING = 10, PUBLIC = 13, ALL = sizeof(capabilities) / sizeof(capabilities[0]) };
 
 /* The same for a bridge. */
-static const struct msg_text bridge_capabilities[] = {
+static const struct hearsay_text bridge_capabilities[] = {
     TEXT("hello"),   TEXT("query"), TEXT("get"),      TEXT("ping"),    TEXT("hood"),
     TEXT("summary"), TEXT("here"),  TEXT("watch"),    TEXT("unwatch"), TEXT("changes"),
     TEXT("apply"),   TEXT("serve"), TEXT("answered"),
@@ -90,7 +90,7 @@ static void fill_limits(const struct config_limits *limits, const struct request
     };
 }
 
-static bool hello_speaks(const struct msg_hello *hello, uint32_t version)
+static bool hello_speaks(const struct hearsay_hello *hello, uint32_t version)
 {
     for (uint32_t i = 0; i < hello->version_count; i++) {
         if (hello->versions[i] == version) {
@@ -101,24 +101,25 @@ static bool hello_speaks(const struct msg_hello *hello, uint32_t version)
 }
 
 static void fill_epoch(const struct requester *client, const struct epoch *epoch,
-                       struct msg_epoch_info *out)
+                       struct hearsay_epoch_info *out)
 {
-    *out = (struct msg_epoch_info){
+    *out = (struct hearsay_epoch_info){
         .number = epoch->number,
         .starts_ms = epoch->starts_ms,
         .ends_ms = epoch->ends_ms,
         .kept_ms = epoch->kept_ms,
     };
     if (client->is_on_site) {
-        out->key = (struct msg_bytes){epoch->key, sizeof(epoch->key)};
+        out->key = (struct hearsay_bytes){epoch->key, sizeof(epoch->key)};
     }
 }
 
 void handler_push_epoch(struct requester *client, const struct host *host)
 {
-    struct msg_response response = {.kind = MSG_RESPONSE_EPOCH_CHANGED};
+    struct hearsay_response response = {.kind = HEARSAY_RESPONSE_EPOCH_CHANGED};
 
-    response.epoch_changed.host = (struct msg_text){host->config.name, strlen(host->config.name)};
+    response.epoch_changed.host =
+        (struct hearsay_text){host->config.name, strlen(host->config.name)};
     fill_epoch(client, host->current, &response.epoch_changed.epoch);
     client->events->respond(client, &response);
 }
@@ -138,8 +139,8 @@ static enum msg_acceptance find_acceptance(const struct host *host, int64_t now_
 
 void handler_push_accept(struct requester *client, const struct host *host, int64_t now_ms)
 {
-    struct msg_response response = {
-        .kind = MSG_RESPONSE_ACCEPT_CHANGED,
+    struct hearsay_response response = {
+        .kind = HEARSAY_RESPONSE_ACCEPT_CHANGED,
         .accept_changed = {.host = {host->config.name, strlen(host->config.name)}},
     };
 
@@ -150,9 +151,9 @@ void handler_push_accept(struct requester *client, const struct host *host, int6
 
 void handler_push_notices(struct requester *client, const struct host *host)
 {
-    struct msg_house_notice notices[LIMIT_NOTICES];
-    struct msg_response response = {
-        .kind = MSG_RESPONSE_NOTICES_CHANGED,
+    struct hearsay_house_notice notices[LIMIT_NOTICES];
+    struct hearsay_response response = {
+        .kind = HEARSAY_RESPONSE_NOTICES_CHANGED,
         .notices_changed = {.host = {host->config.name, strlen(host->config.name)},
                             .notices = notices,
                             .notice_count = handler_fill_notices(&host->rules, notices)},
@@ -162,12 +163,12 @@ void handler_push_notices(struct requester *client, const struct host *host)
 }
 
 bool handler_welcome(struct service *service, struct requester *client,
-                     const struct msg_request *request)
+                     const struct hearsay_request *request)
 {
-    struct msg_response response = {.id = request->id};
+    struct hearsay_response response = {.id = request->id};
 
     if (!hello_speaks(&request->hello, LIMIT_VERSION)) {
-        response.kind = MSG_RESPONSE_ERROR;
+        response.kind = HEARSAY_RESPONSE_ERROR;
         msg_error_set(&response.error, MSG_UNSUPPORTED_VERSION, "versions",
                       "none of the client's versions is spoken here; version %d is", LIMIT_VERSION);
         response.error.versions[0] = LIMIT_VERSION;
@@ -176,13 +177,13 @@ bool handler_welcome(struct service *service, struct requester *client,
         return false;
     }
 
-    const struct msg_text *agent = &request->hello.agent;
+    const struct hearsay_text *agent = &request->hello.agent;
     client->is_web = agent->text != NULL && strncmp(agent->text, web_agent, strlen(web_agent)) == 0;
     int64_t now_ms = service_now_ms(service);
-    struct msg_host_info hosts[LIMIT_HOSTS];
+    struct hearsay_host_info hosts[LIMIT_HOSTS];
     for (size_t i = 0; i < service->host_count; i++) {
         const struct host *host = &service->hosts[i];
-        hosts[i] = (struct msg_host_info){
+        hosts[i] = (struct hearsay_host_info){
             .name = {host->config.name, strlen(host->config.name)},
             .profile = {host->profile_text, strlen(host->profile_text)},
             .suggested_max_distance_ppm = host->config.suggested_max_distance_ppm,
@@ -198,12 +199,12 @@ bool handler_welcome(struct service *service, struct requester *client,
             fill_epoch(client, host->current, &hosts[i].epoch);
         }
         if (host->config.hood[0] != '\0') {
-            hosts[i].hood = (struct msg_text){host->config.hood, strlen(host->config.hood)};
+            hosts[i].hood = (struct hearsay_text){host->config.hood, strlen(host->config.hood)};
         }
         hosts[i].accept = find_acceptance(host, now_ms, &hosts[i].accept_until_ms);
     }
     handler_here_welcome(service, client, hosts);
-    response.kind = MSG_RESPONSE_WELCOME;
+    response.kind = HEARSAY_RESPONSE_WELCOME;
     response.welcome = (struct msg_welcome){
         .version = LIMIT_VERSION,
         .store_id = {service->store.store_id, PERSIST_STORE_ID_BYTES},
@@ -215,7 +216,8 @@ bool handler_welcome(struct service *service, struct requester *client,
     };
     fill_capabilities(client, &response.welcome);
     fill_limits(&service->config.limits, client, &response.welcome.limits);
-    response.welcome.resume_token = (struct msg_bytes){client->resume_token, RESUME_TOKEN_BYTES};
+    response.welcome.resume_token =
+        (struct hearsay_bytes){client->resume_token, RESUME_TOKEN_BYTES};
     response.welcome.has_dropped =
         resume_take(&service->resume, &request->hello.resume_token, service_monotonic_ms(service),
                     &response.welcome.dropped);

@@ -19,8 +19,8 @@ enum {
  */
 static bool find_address(const struct ask *ask, struct here_address *out_address)
 {
-    const struct msg_request *request = ask->request;
-    const struct msg_bytes *on_behalf =
+    const struct hearsay_request *request = ask->request;
+    const struct hearsay_bytes *on_behalf =
         request->here.on_behalf.count > 0 ? &request->here.on_behalf : &request->asker.on_behalf;
 
     if (on_behalf->count == 0) {
@@ -42,19 +42,20 @@ static bool find_address(const struct ask *ask, struct here_address *out_address
 
 void handler_here(struct ask *ask)
 {
-    struct msg_text buffer[LIMIT_LABELS];
+    struct hearsay_text buffer[LIMIT_LABELS];
     struct here_address address;
 
     if (!ask_host(ask, &ask->request->here.host) || !find_address(ask, &address)) {
         return;
     }
-    struct msg_response response = {.id = ask->request->id, .kind = MSG_RESPONSE_HERE_LABELS};
+    struct hearsay_response response = {.id = ask->request->id,
+                                        .kind = HEARSAY_RESPONSE_HERE_LABELS};
     response.here_labels.label_count = host_here(
         ask->host, &address, requester_is_here(ask->client), buffer, &response.here_labels.labels);
     ask_respond(ask, &response);
 }
 
-static bool is_wifi(const struct msg_text *label)
+static bool is_wifi(const struct hearsay_text *label)
 {
     static const char wifi[] = "wifi:";
 
@@ -76,7 +77,7 @@ static bool lacks_bits(struct encoder *encoder, const uint64_t *filter)
 
 /* Whether the filter lacks each label of an access point; false if there are no such labels. */
 static bool lacks_all_wifi(const struct profile *profile, const uint64_t *filter,
-                           const struct msg_text *labels, size_t count)
+                           const struct hearsay_text *labels, size_t count)
 {
     bool lacks = false;
 
@@ -101,7 +102,7 @@ static bool lacks_all_wifi(const struct profile *profile, const uint64_t *filter
  * client's own scan. So they count only if there are no others, and then one of them is enough.
  */
 static bool lacks_labels(const struct profile *profile, const uint64_t *filter,
-                         const struct msg_text *labels, size_t count)
+                         const struct hearsay_text *labels, size_t count)
 {
     struct encoder encoder;
     bool has_others = false;
@@ -121,8 +122,8 @@ bool handler_lacks_here(const struct ask *ask)
 {
     const struct profile *profile = &ask->host->config.profile;
     const struct msg_deposit *deposit = &ask->request->deposit;
-    struct msg_text buffer[LIMIT_LABELS];
-    const struct msg_text *labels = NULL;
+    struct hearsay_text buffer[LIMIT_LABELS];
+    const struct hearsay_text *labels = NULL;
     uint64_t filter[PROFILE_WORDS_MAX];
 
     if (deposit->epoch != 0) {
@@ -136,7 +137,7 @@ bool handler_lacks_here(const struct ask *ask)
 }
 
 /* Bytes of labels in a frame, counted as here_frame_bytes does. */
-static size_t labels_bytes(const struct msg_text *labels, size_t count)
+static size_t labels_bytes(const struct hearsay_text *labels, size_t count)
 {
     size_t bytes = 0;
 
@@ -147,7 +148,7 @@ static size_t labels_bytes(const struct msg_text *labels, size_t count)
 }
 
 void handler_here_welcome(struct service *service, const struct requester *client,
-                          struct msg_host_info *hosts)
+                          struct hearsay_host_info *hosts)
 {
     size_t left = service->config.limits.frame_bytes;
     size_t used = WELCOME_BYTES;
@@ -157,8 +158,8 @@ void handler_here_welcome(struct service *service, const struct requester *clien
     }
     left -= used < left ? used : left;
     for (size_t i = 0; i < service->host_count; i++) {
-        struct msg_text *buffer = NULL;
-        const struct msg_text *labels = NULL;
+        struct hearsay_text *buffer = NULL;
+        const struct hearsay_text *labels = NULL;
 
         if (service->hosts[i].here_map != NULL) {
             buffer = arena_take(&service->arena, LIMIT_LABELS * sizeof(*buffer));

@@ -39,7 +39,7 @@ void handler_log_level(struct ask *ask);
  * Fills `out`, which has LIMIT_NOTICES elements, with the notices of a host. Returns their number.
  * Their texts are borrowed from `rules`.
  */
-size_t handler_fill_notices(const struct rules *rules, struct msg_house_notice *out);
+size_t handler_fill_notices(const struct rules *rules, struct hearsay_house_notice *out);
 
 /*
  * Whether the filter of a deposit, which has been checked, lacks bits of the here labels of its
@@ -55,6 +55,6 @@ bool handler_lacks_here(const struct ask *ask);
  * and service->hosts.
  */
 void handler_here_welcome(struct service *service, const struct requester *client,
-                          struct msg_host_info *hosts);
+                          struct hearsay_host_info *hosts);
 
 #endif

@@ -145,15 +145,15 @@ void job_release(struct job *job)
 
 /* --- answers ---------------------------------------------------------------------------------- */
 
-void job_finish(struct job *job, const struct msg_response *response)
+void job_finish(struct job *job, const struct hearsay_response *response)
 {
     job->client->events->respond(job->client, response);
     job_end(job);
 }
 
-void job_succeed(struct job *job, enum msg_response_kind kind)
+void job_succeed(struct job *job, enum hearsay_response_kind kind)
 {
-    struct msg_response response = {.id = job->request_id, .kind = kind};
+    struct hearsay_response response = {.id = job->request_id, .kind = kind};
 
     job_finish(job, &response);
 }
@@ -188,7 +188,7 @@ void job_fail_read(struct job *job, const char *reason)
 
 void job_fail_later(struct job *job, const char *sentence)
 {
-    struct msg_response response = {.id = job->request_id, .kind = MSG_RESPONSE_ERROR};
+    struct hearsay_response response = {.id = job->request_id, .kind = HEARSAY_RESPONSE_ERROR};
 
     msg_error_set(&response.error, MSG_STORAGE, NULL, "%s", sentence);
     response.error.retry_after_ms = STORAGE_RETRY_MS;

@@ -79,8 +79,8 @@ void job_read(struct job *job, struct persist_read *read);
 void job_release(struct job *job);
 
 /* Answers, and ends the job. */
-void job_finish(struct job *job, const struct msg_response *response);
-void job_succeed(struct job *job, enum msg_response_kind kind); /* a response without content */
+void job_finish(struct job *job, const struct hearsay_response *response);
+void job_succeed(struct job *job, enum hearsay_response_kind kind); /* a response without content */
 void job_fail(struct job *job, enum msg_error_code code, const char *field, const char *sentence);
 void job_fail_memory(struct job *job);
 void job_fail_not_found(struct job *job); /* there is no message with this id */

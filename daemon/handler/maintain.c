@@ -20,9 +20,9 @@ static void on_done(struct persist_job *done)
     struct maintain_job *maintain = CONTAINER_OF(done, struct maintain_job, work);
     struct job *job = &maintain->base;
     bool is_backup = done->kind == PERSIST_BACKUP;
-    struct msg_response response = {
+    struct hearsay_response response = {
         .id = job->request_id,
-        .kind = is_backup ? MSG_RESPONSE_BACKED_UP : MSG_RESPONSE_COMPACTED,
+        .kind = is_backup ? HEARSAY_RESPONSE_BACKED_UP : HEARSAY_RESPONSE_COMPACTED,
     };
 
     if (is_backup) {
@@ -53,7 +53,7 @@ static void maintain_begin(const struct ask *ask, enum persist_job_kind kind)
     maintain->work.kind = kind;
     maintain->work.done = on_done;
     if (kind == PERSIST_BACKUP) {
-        const struct msg_text *path = &ask->request->backup.path;
+        const struct hearsay_text *path = &ask->request->backup.path;
         memcpy(maintain->path, path->text, path->length); /* the codec checked its length */
         maintain->work.path = maintain->path;
     }

@@ -52,7 +52,7 @@ static void query_look(struct query_job *job, size_t i, struct host *host, struc
 
 static bool read_part(const struct ask *ask, struct query_job *job, size_t i)
 {
-    const struct msg_query_part *part = &ask->request->query.parts[i];
+    const struct hearsay_query_part *part = &ask->request->query.parts[i];
     uint32_t most = ask->service->config.limits.query_fill_max_ppm;
     bool has_contains = part->contains.data != NULL;
     uint64_t *filter = job->filters + 2 * i * ask->host->filter_words;
@@ -259,7 +259,7 @@ static struct query_job *query_new(const struct ask *ask, uint32_t peers)
     job->base.deinit = deinit_query;
     job->order = query->order;
     job->with_payload = query->with_payload;
-    job->is_hood = query->scope == MSG_SCOPE_HOOD;
+    job->is_hood = query->scope == HEARSAY_SCOPE_HOOD;
     job->peers = peers;
     job->peers_asked = open > 0 ? peers : 0;
     job->complete = true;
@@ -294,7 +294,7 @@ static bool may_be_elsewhere(const struct ask *ask)
 {
     const struct msg_query *query = &ask->request->query;
 
-    return query->scope == MSG_SCOPE_HOOD && count_open(query) > 0;
+    return query->scope == HEARSAY_SCOPE_HOOD && count_open(query) > 0;
 }
 
 static bool asks_bridge(const struct ask *ask)
@@ -329,7 +329,7 @@ void handler_query(struct ask *ask)
     uint32_t other = 0;
 
     if (!ask_host(ask, &query->host) || !check_query(ask) || !check_floor(ask) ||
-        (query->scope == MSG_SCOPE_HOOD && !count_peers(ask, &peers, &other))) {
+        (query->scope == HEARSAY_SCOPE_HOOD && !count_peers(ask, &peers, &other))) {
         return;
     }
     struct query_job *job = query_new(ask, peers);

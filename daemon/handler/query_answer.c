@@ -52,15 +52,16 @@ static void fill_result(const struct query_job *job, const struct nearest_candid
         .expires_ms = found->item.expires_ms,
     };
     if (job->is_hood) {
-        out->host = (struct msg_text){place->host->config.name, strlen(place->host->config.name)};
+        out->host =
+            (struct hearsay_text){place->host->config.name, strlen(place->host->config.name)};
     }
 }
 
 static void query_answer_omit(struct msg_result *result)
 {
     result->payload_omitted = true;
-    result->media_type = (struct msg_text){NULL, 0};
-    result->payload = (struct msg_bytes){NULL, 0};
+    result->media_type = (struct hearsay_text){NULL, 0};
+    result->payload = (struct hearsay_bytes){NULL, 0};
 }
 
 /*
@@ -74,8 +75,8 @@ static void query_answer_attach(struct msg_result *result, const struct persist_
         return;
     }
     result->payload_omitted = false;
-    result->media_type = (struct msg_text){message->media_type, message->media_type_bytes};
-    result->payload = (struct msg_bytes){message->payload, message->payload_bytes};
+    result->media_type = (struct hearsay_text){message->media_type, message->media_type_bytes};
+    result->payload = (struct hearsay_bytes){message->payload, message->payload_bytes};
 }
 
 /*
@@ -83,7 +84,7 @@ static void query_answer_attach(struct msg_result *result, const struct persist_
  * payload that fits the rest of the frame. messages[i] belongs to results[i]. The results are in
  * the order of the search.
  */
-static void attach_payloads(const struct msg_response *response, struct msg_result *results,
+static void attach_payloads(const struct hearsay_response *response, struct msg_result *results,
                             const struct persist_message *messages, size_t frame_bytes)
 {
     size_t count = response->results.result_count;
@@ -116,8 +117,8 @@ static void attach_payloads(const struct msg_response *response, struct msg_resu
 
 /* Adds the notices of the host to the answer, but for the last ones if they do not fit the frame
  * beside the results without payloads. */
-static void add_notices(struct query_job *job, struct msg_house_notice *notices,
-                        struct msg_results *results, struct msg_response *response)
+static void add_notices(struct query_job *job, struct hearsay_house_notice *notices,
+                        struct msg_results *results, struct hearsay_response *response)
 {
     struct service *service = job->base.service;
     struct rules *rules = &job->base.host->rules;
@@ -165,18 +166,18 @@ static bool is_whole(const struct query_job *job)
  * The filter of a message for a bridge, in the arena. Absent: the message has gone, or memory is
  * short; the bridge leaves the message out.
  */
-static struct msg_bytes filter_of(const struct query_job *job,
-                                  const struct nearest_candidate *found)
+static struct hearsay_bytes filter_of(const struct query_job *job,
+                                      const struct nearest_candidate *found)
 {
     const struct host *host = job->places[found->part].host;
     uint64_t words[PROFILE_WORDS_MAX];
     uint8_t *bytes = arena_take(&job->base.service->arena, host->filter_bytes);
 
     if (bytes == NULL || host_find(host, found->item.id, NULL, NULL, words) != 0) {
-        return (struct msg_bytes){NULL, 0};
+        return (struct hearsay_bytes){NULL, 0};
     }
     bloom_store(words, host->config.profile.bits, bytes);
-    return (struct msg_bytes){bytes, host->filter_bytes};
+    return (struct hearsay_bytes){bytes, host->filter_bytes};
 }
 
 /* Whether a message of this server comes before one of another server. Of one id at two hosts any
@@ -245,7 +246,7 @@ static uint32_t merge_results(struct query_job *job, const struct persist_messag
  * How many of the results, nearest first, fit a frame without payloads. k is bounded so that the
  * results for a client usually fit. Those for a bridge may not: they have filters.
  */
-static size_t count_fitting(const struct msg_response *response, size_t frame_bytes)
+static size_t count_fitting(const struct hearsay_response *response, size_t frame_bytes)
 {
     size_t bytes = 0;
     size_t i = 0;
@@ -263,7 +264,7 @@ static size_t count_fitting(const struct msg_response *response, size_t frame_by
 }
 
 /* Leaves the farthest results out of an answer to a bridge if they do not fit. */
-static void fit_bridge(struct msg_response *response, size_t frame_bytes)
+static void fit_bridge(struct hearsay_response *response, size_t frame_bytes)
 {
     size_t fitting = count_fitting(response, frame_bytes);
 
@@ -291,9 +292,9 @@ static void send_answer(struct query_job *job, const struct persist_message *mes
         return;
     }
     uint32_t count = merge_results(job, messages, results, payloads);
-    struct msg_response response = {
+    struct hearsay_response response = {
         .id = job->base.request_id,
-        .kind = MSG_RESPONSE_RESULTS,
+        .kind = HEARSAY_RESPONSE_RESULTS,
         .results = {.results = results,
                     .result_count = count,
                     .comparisons = index_search_comparisons(job->search) + job->comparisons,
@@ -312,7 +313,7 @@ static void send_answer(struct query_job *job, const struct persist_message *mes
     if (job->base.client->is_bridge) {
         fit_bridge(&response, service->config.limits.frame_bytes);
     }
-    struct msg_house_notice notices[LIMIT_NOTICES];
+    struct hearsay_house_notice notices[LIMIT_NOTICES];
     add_notices(job, notices, &response.results, &response);
     if (job->with_payload) {
         attach_payloads(&response, results, payloads, service->config.limits.frame_bytes);

@@ -31,7 +31,8 @@ static bool ask_fits(const struct query_job *job)
 }
 
 /* Copies a filter into the arena. False: memory is short. */
-static bool write_filter(const struct query_job *job, const uint64_t *words, struct msg_bytes *out)
+static bool write_filter(const struct query_job *job, const uint64_t *words,
+                         struct hearsay_bytes *out)
 {
     const struct host *host = job->base.host;
     uint8_t *bytes = arena_take(&job->base.service->arena, host->filter_bytes);
@@ -40,7 +41,7 @@ static bool write_filter(const struct query_job *job, const uint64_t *words, str
         return false;
     }
     bloom_store(words, host->config.profile.bits, bytes);
-    *out = (struct msg_bytes){bytes, host->filter_bytes};
+    *out = (struct hearsay_bytes){bytes, host->filter_bytes};
     return true;
 }
 
@@ -48,7 +49,7 @@ static bool write_filter(const struct query_job *job, const uint64_t *words, str
 static bool write_parts(const struct query_job *job, struct msg_query *out)
 {
     struct arena *arena = &job->base.service->arena;
-    struct msg_query_part *parts = arena_take_zeroed(arena, job->asked_parts, sizeof(*parts));
+    struct hearsay_query_part *parts = arena_take_zeroed(arena, job->asked_parts, sizeof(*parts));
 
     if (parts == NULL) {
         return false;
@@ -56,7 +57,7 @@ static bool write_parts(const struct query_job *job, struct msg_query *out)
     out->parts = parts;
     for (uint32_t i = 0; i < job->asked_parts; i++) {
         const struct index_part *part = &job->parts[i];
-        struct msg_query_part *written = &parts[out->part_count];
+        struct hearsay_query_part *written = &parts[out->part_count];
 
         if (job->places[i].epoch->number != 0) {
             continue;
@@ -104,7 +105,7 @@ static bool write_query(struct ask_wait *wait, struct msg_query *out)
         .metric = job->query.metric == INDEX_METRIC_PHI ? MSG_METRIC_PHI : MSG_METRIC_BITS,
         .order = is_newest ? MSG_ORDER_NEWEST : MSG_ORDER_SIMILARITY,
         .with_payload = job->with_payload,
-        .scope = MSG_SCOPE_HERE,
+        .scope = HEARSAY_SCOPE_HERE,
         .max_staleness_ms = job->max_staleness_ms,
     };
     if (count == job->query.k && is_newest) {
@@ -218,11 +219,11 @@ static void keep_result(struct msg_result *result, bool with_payload, uint8_t **
 {
     result->id.data = keep_bytes(at, result->id.data, result->id.count);
     result->host.text = keep_bytes(at, result->host.text, result->host.length);
-    result->filter = (struct msg_bytes){NULL, 0};
+    result->filter = (struct hearsay_bytes){NULL, 0};
     result->epoch = 0;
     if (!with_payload) {
-        result->media_type = (struct msg_text){NULL, 0};
-        result->payload = (struct msg_bytes){NULL, 0};
+        result->media_type = (struct hearsay_text){NULL, 0};
+        result->payload = (struct hearsay_bytes){NULL, 0};
         result->payload_omitted = false;
         return;
     }
@@ -346,8 +347,8 @@ void handler_turn_asks(struct service *service)
 
 void handler_serve(struct ask *ask)
 {
-    const struct msg_serve *serve = &ask->request->serve;
-    struct msg_response response = {.id = ask->request->id, .kind = MSG_RESPONSE_SERVING};
+    const struct hearsay_serve *serve = &ask->request->serve;
+    struct hearsay_response response = {.id = ask->request->id, .kind = HEARSAY_RESPONSE_SERVING};
 
     if (!ask_is_bridge(ask)) {
         return;
@@ -361,8 +362,9 @@ void handler_serve(struct ask *ask)
 
 void handler_answered(struct ask *ask)
 {
-    const struct msg_answered *answered = &ask->request->answered;
-    struct msg_response response = {.id = ask->request->id, .kind = MSG_RESPONSE_ANSWER_TAKEN};
+    const struct hearsay_answered *answered = &ask->request->answered;
+    struct hearsay_response response = {.id = ask->request->id,
+                                        .kind = HEARSAY_RESPONSE_ANSWER_TAKEN};
 
     if (!ask_is_bridge(ask)) {
         return;

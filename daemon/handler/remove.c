@@ -40,7 +40,7 @@ static void on_removed(struct persist_op *op)
 {
     struct remove_job *remove = CONTAINER_OF(op, struct remove_job, op);
     struct job *job = &remove->base;
-    struct msg_response response = {.id = job->request_id, .kind = MSG_RESPONSE_REMOVED};
+    struct hearsay_response response = {.id = job->request_id, .kind = HEARSAY_RESPONSE_REMOVED};
 
     if (op->outcome == PERSIST_NOT_FOUND) {
         job_fail_not_found(job);
@@ -74,7 +74,7 @@ static void on_hidden(struct persist_op *op)
     } else {
         service_withhold(job->service, job->host, &op->message);
         log_info("host %s: the operator has hidden a message", job->host->config.name);
-        job_succeed(job, MSG_RESPONSE_HIDDEN);
+        job_succeed(job, HEARSAY_RESPONSE_HIDDEN);
     }
 }
 
@@ -96,7 +96,7 @@ static struct remove_job *remove_job_new(const struct ask *ask, const char *act,
 
 void handler_remove(struct ask *ask)
 {
-    const struct msg_remove *asked = &ask->request->remove;
+    const struct hearsay_remove *asked = &ask->request->remove;
 
     if (!ask_administers(ask, &asked->host)) {
         return;
@@ -135,7 +135,7 @@ void handler_remove(struct ask *ask)
 
 void handler_hide(struct ask *ask)
 {
-    const struct msg_hide *asked = &ask->request->hide;
+    const struct hearsay_hide *asked = &ask->request->hide;
     const struct ask_decision decision = {asked->id, asked->kind, asked->reason};
     struct remove_job *remove =
         ask_administers(ask, &asked->host) ? remove_job_new(ask, "hide", &decision) : NULL;

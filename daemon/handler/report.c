@@ -86,7 +86,7 @@ static void on_reported(struct persist_op *op)
         take_report(job, known);
         job->base.service->metrics.reports++;
         wait_tell(job->base.service, job->base.host);
-        job_succeed(&job->base, MSG_RESPONSE_REPORT_TAKEN);
+        job_succeed(&job->base, HEARSAY_RESPONSE_REPORT_TAKEN);
         return;
     }
     take_report_back(job, known);
@@ -236,7 +236,7 @@ static bool report_decide(struct report_job *job, struct moderated *known)
 static bool note_reporter(const struct ask *ask)
 {
     struct service *service = ask->service;
-    const struct msg_request *request = ask->request;
+    const struct hearsay_request *request = ask->request;
 
     if (service->reports == NULL) {
         service->reports = alloc_array(service->alloc, 1, sizeof(*service->reports));
@@ -248,7 +248,8 @@ static bool note_reporter(const struct ask *ask)
     }
     if (!reports_note(service->reports, ask->host->number, request->report.id.data,
                       ask->client->sender_tag)) {
-        struct msg_response response = {.id = request->id, .kind = MSG_RESPONSE_REPORT_TAKEN};
+        struct hearsay_response response = {.id = request->id,
+                                            .kind = HEARSAY_RESPONSE_REPORT_TAKEN};
         ask_respond(ask, &response);
         return false;
     }

@@ -68,12 +68,12 @@ static bool reported_choose(struct reported_job *job, const struct ask *ask, siz
  * of reasons, or 0 if memory is short.
  */
 static size_t split_reasons(struct service *service, const struct persist_entry *entry,
-                            const struct msg_report_reason **out_reasons)
+                            const struct hearsay_report_reason **out_reasons)
 {
     const char *at = entry->reasons;
     const char *end = at == NULL ? NULL : at + entry->reasons_bytes;
     size_t count = 0;
-    struct msg_report_reason *reasons =
+    struct hearsay_report_reason *reasons =
         at == NULL ? NULL
                    : arena_take_zeroed(&service->arena, PERSIST_REASONS_KEPT, sizeof(*reasons));
 
@@ -82,7 +82,7 @@ static size_t split_reasons(struct service *service, const struct persist_entry 
         stop = stop == NULL ? end : stop;
         reasons[count].kind = (enum msg_report_kind)(at[0] - '0');
         if (stop - at > 1) {
-            reasons[count].text = (struct msg_text){at + 1, (size_t)(stop - at) - 1};
+            reasons[count].text = (struct hearsay_text){at + 1, (size_t)(stop - at) - 1};
         }
         count++;
         at = stop + 1;
@@ -99,11 +99,11 @@ enum { REASON_TAG_BYTES = 9 }; /* upper bound for a reason without its text: tag
  * bound of the bytes that the message takes in the answer without its payload.
  */
 static size_t describe_entry(struct service *service, const struct persist_entry *entry,
-                             struct msg_reported_message *out)
+                             struct hearsay_reported_message *out)
 {
     if (!entry->omitted) {
         out->media_type =
-            (struct msg_text){entry->message.media_type, entry->message.media_type_bytes};
+            (struct hearsay_text){entry->message.media_type, entry->message.media_type_bytes};
     }
     out->reason_count = split_reasons(service, entry, &out->reasons);
     size_t bytes = CODEC_REPORTED_MESSAGE_BARE_BYTES_MAX + out->media_type.length;
@@ -119,7 +119,7 @@ static size_t describe_entry(struct service *service, const struct persist_entry
  * the payload fits the rest of the frame. Returns the number of messages, and in *out_used how many
  * places of the list these and the messages between them that have gone take.
  */
-static size_t fill_list(struct reported_job *job, struct msg_reported_message *messages,
+static size_t fill_list(struct reported_job *job, struct hearsay_reported_message *messages,
                         size_t *out_used)
 {
     size_t frame_bytes = job->base.service->config.limits.frame_bytes;
@@ -133,8 +133,8 @@ static size_t fill_list(struct reported_job *job, struct msg_reported_message *m
         if (!entry->found) {
             continue;
         }
-        struct msg_reported_message *out = &messages[count];
-        *out = (struct msg_reported_message){
+        struct hearsay_reported_message *out = &messages[count];
+        *out = (struct hearsay_reported_message){
             .id = {moderated->id, MESSAGE_ID_BYTES},
             .reports = moderated->reports,
             .hidden = moderated->state >= PERSIST_HIDDEN,
@@ -155,7 +155,8 @@ static size_t fill_list(struct reported_job *job, struct msg_reported_message *m
         }
         if (!entry->omitted && entry->message.payload_bytes <= frame_bytes - used) {
             used += entry->message.payload_bytes;
-            out->payload = (struct msg_bytes){entry->message.payload, entry->message.payload_bytes};
+            out->payload =
+                (struct hearsay_bytes){entry->message.payload, entry->message.payload_bytes};
         } else {
             out->payload_omitted = true;
         }
@@ -174,7 +175,7 @@ static void on_list_read(struct persist_read *read)
         job_fail_read(&job->base, read->reason);
         return;
     }
-    struct msg_reported_message *messages =
+    struct hearsay_reported_message *messages =
         arena_take_zeroed(&service->arena, read->entry_count + 1, sizeof(*messages));
     if (messages == NULL) {
         job_fail_memory(&job->base);
@@ -182,16 +183,16 @@ static void on_list_read(struct persist_read *read)
     }
     uint8_t cursor[REVIEW_CURSOR_BYTES];
     size_t used = 0;
-    struct msg_response response = {
+    struct hearsay_response response = {
         .id = job->base.request_id,
-        .kind = MSG_RESPONSE_REPORTED_LIST,
+        .kind = HEARSAY_RESPONSE_REPORTED_LIST,
         .reported_list = {.message_count = fill_list(job, messages, &used),
                           .messages = messages,
                           .total = job->total},
     };
     if (used > 0 && (used < read->entry_count || job->has_more)) {
         review_write_cursor(&job->places[used - 1], cursor);
-        response.reported_list.next = (struct msg_bytes){cursor, sizeof(cursor)};
+        response.reported_list.next = (struct hearsay_bytes){cursor, sizeof(cursor)};
     }
     job_finish(&job->base, &response);
     arena_reset(&service->arena);
@@ -229,7 +230,7 @@ static void write_cursor(uint8_t direction, int64_t seq, uint8_t *out)
 }
 
 /* Reads the cursor of a request into the read. False: it is not a cursor of this list. */
-static bool read_cursor(const struct msg_bytes *cursor, struct persist_read *read)
+static bool read_cursor(const struct hearsay_bytes *cursor, struct persist_read *read)
 {
     uint64_t seq = 0;
 
@@ -246,11 +247,11 @@ static bool read_cursor(const struct msg_bytes *cursor, struct persist_read *rea
 }
 
 static void fill_message(const struct host *host, const struct persist_message *stored,
-                         struct msg_reported_message *out)
+                         struct hearsay_reported_message *out)
 {
     const struct moderated *moderated = moderation_find(&host->moderation, stored->id);
 
-    *out = (struct msg_reported_message){
+    *out = (struct hearsay_reported_message){
         .id = {stored->id, MESSAGE_ID_BYTES},
         .deposited_ms = stored->deposited_ms,
         .expires_ms = stored->expires_ms,
@@ -265,7 +266,7 @@ static void fill_message(const struct host *host, const struct persist_message *
 
 /* Whether the message has left the host since it was read: removed by an operator, withdrawn,
  * expired or evicted. What is hidden or waits for review is not in the index. */
-static bool has_gone(const struct host *host, const struct msg_reported_message *message)
+static bool has_gone(const struct host *host, const struct hearsay_reported_message *message)
 {
     return message->destroyed_ms != 0 || (!message->hidden && !message->pending &&
                                           host_find(host, message->id.data, NULL, NULL, NULL) != 0);
@@ -277,7 +278,7 @@ static bool has_gone(const struct host *host, const struct msg_reported_message 
  * entries were used. Returns the number of messages, which is smaller if some have left the host
  * since they were read.
  */
-static size_t fill_page(const struct page_job *job, struct msg_reported_message *messages,
+static size_t fill_page(const struct page_job *job, struct hearsay_reported_message *messages,
                         size_t *out_read)
 {
     struct service *service = job->base.service;
@@ -288,7 +289,7 @@ static size_t fill_page(const struct page_job *job, struct msg_reported_message 
 
     for (; at < job->read.entry_count; at++) {
         const struct persist_message *stored = &job->entries[at].message;
-        struct msg_reported_message *out = &messages[count];
+        struct hearsay_reported_message *out = &messages[count];
 
         fill_message(job->base.host, stored, out);
         if (has_gone(job->base.host, out)) {
@@ -304,7 +305,7 @@ static size_t fill_page(const struct page_job *job, struct msg_reported_message 
             break;
         }
         if (stored->payload_bytes <= frame_bytes - used) {
-            out->payload = (struct msg_bytes){stored->payload, stored->payload_bytes};
+            out->payload = (struct hearsay_bytes){stored->payload, stored->payload_bytes};
             used += stored->payload_bytes;
         } else {
             out->payload_omitted = true;
@@ -315,10 +316,10 @@ static size_t fill_page(const struct page_job *job, struct msg_reported_message 
     return count;
 }
 
-static void reverse_messages(struct msg_reported_message *messages, size_t count)
+static void reverse_messages(struct hearsay_reported_message *messages, size_t count)
 {
     for (size_t i = 0; i < count / 2; i++) {
-        struct msg_reported_message kept = messages[i];
+        struct hearsay_reported_message kept = messages[i];
 
         messages[i] = messages[count - 1 - i];
         messages[count - 1 - i] = kept;
@@ -330,7 +331,7 @@ static void reverse_messages(struct msg_reported_message *messages, size_t count
  * used. `cursors` is memory for two of them.
  */
 static void set_cursors(const struct page_job *job, size_t read_count,
-                        struct msg_reported_list *list, uint8_t cursors[2][CURSOR_BYTES])
+                        struct hearsay_reported_list *list, uint8_t cursors[2][CURSOR_BYTES])
 {
     const struct persist_read *read = &job->read;
     bool more = read->page_more || read_count < read->entry_count;
@@ -348,11 +349,11 @@ static void set_cursors(const struct page_job *job, size_t read_count,
 
     if (has_next) {
         write_cursor(CURSOR_OLDER, read->page_newer ? near : far, cursors[0]);
-        list->next = (struct msg_bytes){cursors[0], CURSOR_BYTES};
+        list->next = (struct hearsay_bytes){cursors[0], CURSOR_BYTES};
     }
     if (has_previous) {
         write_cursor(CURSOR_NEWER, read->page_newer ? far : near, cursors[1]);
-        list->previous = (struct msg_bytes){cursors[1], CURSOR_BYTES};
+        list->previous = (struct hearsay_bytes){cursors[1], CURSOR_BYTES};
     }
 }
 
@@ -360,7 +361,8 @@ static void on_page_read(struct persist_read *read)
 {
     struct page_job *job = CONTAINER_OF(read, struct page_job, read);
     struct service *service = job->base.service;
-    struct msg_response response = {.id = job->base.request_id, .kind = MSG_RESPONSE_REPORTED_LIST};
+    struct hearsay_response response = {.id = job->base.request_id,
+                                        .kind = HEARSAY_RESPONSE_REPORTED_LIST};
     uint8_t cursors[2][CURSOR_BYTES];
     size_t read_count;
 
@@ -368,7 +370,7 @@ static void on_page_read(struct persist_read *read)
         job_fail_read(&job->base, read->reason);
         return;
     }
-    struct msg_reported_message *messages =
+    struct hearsay_reported_message *messages =
         arena_take_zeroed(&service->arena, read->entry_count + 1, sizeof(*messages));
     if (messages == NULL) {
         job_fail_memory(&job->base);

@@ -23,14 +23,14 @@ static const char restored_text[] =
     "the message with this id is shown already, and reports do not hide it";
 
 /* The ban that came with a removal stays: says so in the answer. */
-static void fill_restored(const struct restore_job *restore, struct msg_restored *out)
+static void fill_restored(const struct restore_job *restore, struct hearsay_restored *out)
 {
     const struct persist_message *message = &restore->entry.message;
     const struct ban *ban = rules_find_ban(&restore->base.host->rules, NULL, 0, message->payload,
                                            message->payload_bytes);
 
     if (ban != NULL) {
-        out->banned_hash = (struct msg_bytes){ban->value, ban->value_bytes};
+        out->banned_hash = (struct hearsay_bytes){ban->value, ban->value_bytes};
     }
 }
 
@@ -61,7 +61,8 @@ static void show_restored(struct restore_job *restore, struct moderated *known)
         job_fail(job, MSG_INTERNAL, NULL,
                  "the server is out of memory; the message is shown after its next start");
     } else {
-        struct msg_response response = {.id = job->request_id, .kind = MSG_RESPONSE_RESTORED};
+        struct hearsay_response response = {.id = job->request_id,
+                                            .kind = HEARSAY_RESPONSE_RESTORED};
         fill_restored(restore, &response.restored);
         log_info("host %s: the operator shows a message", job->host->config.name);
         job_finish(job, &response);
@@ -132,7 +133,7 @@ static bool check_restore(const struct ask *ask, const uint8_t *id)
 
 void handler_restore(struct ask *ask)
 {
-    const struct msg_restore *asked = &ask->request->restore;
+    const struct hearsay_restore *asked = &ask->request->restore;
     const uint8_t *id = asked->id.data;
 
     if (!ask_administers(ask, &asked->host) || !check_restore(ask, id)) {

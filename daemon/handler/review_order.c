@@ -139,7 +139,7 @@ void review_write_cursor(const struct review_place *place, uint8_t out_cursor[RE
 }
 
 /* Reads a cursor as the message whose place it is. False: it is no cursor of such a list. */
-static bool read_cursor(const struct msg_bytes *cursor, struct moderated *out_moderated,
+static bool read_cursor(const struct hearsay_bytes *cursor, struct moderated *out_moderated,
                         struct row *out_row)
 {
     const uint8_t *at = cursor->data;

@@ -86,7 +86,7 @@ static void on_banned(struct persist_op *op)
     if (is_done(job)) {
         log_info("host %s: the operator has banned a %s", job->base.host->config.name,
                  job->rule.kind == PERSIST_BAN_PAYLOAD ? "payload" : "filter");
-        job_succeed(&job->base, MSG_RESPONSE_BANNED);
+        job_succeed(&job->base, HEARSAY_RESPONSE_BANNED);
     }
 }
 
@@ -98,7 +98,7 @@ static void on_unbanned(struct persist_op *op)
         job_fail(&job->base, MSG_NOT_FOUND, NULL,
                  "there is no such ban; `bans` lists those there are");
     } else if (is_done(job)) {
-        job_succeed(&job->base, MSG_RESPONSE_UNBANNED);
+        job_succeed(&job->base, HEARSAY_RESPONSE_UNBANNED);
     }
 }
 
@@ -106,7 +106,7 @@ static void on_unbanned(struct persist_op *op)
  * Whether the client is an administrator, the host exists, and the request has either a payload
  * hash or a filter of the host's profile. If not, sends an error.
  */
-static bool check_ban(struct ask *ask, const struct msg_unban *asked)
+static bool check_ban(struct ask *ask, const struct hearsay_unban *asked)
 {
     uint64_t filter[PROFILE_WORDS_MAX];
 
@@ -121,10 +121,10 @@ static bool check_ban(struct ask *ask, const struct msg_unban *asked)
     return asked->filter.data == NULL || ask_filter(ask, &asked->filter, "filter", filter);
 }
 
-static void fill_rule(struct rule_job *job, const struct msg_unban *asked)
+static void fill_rule(struct rule_job *job, const struct hearsay_unban *asked)
 {
     bool is_payload = asked->payload_hash.data != NULL;
-    const struct msg_bytes *value = is_payload ? &asked->payload_hash : &asked->filter;
+    const struct hearsay_bytes *value = is_payload ? &asked->payload_hash : &asked->filter;
 
     job->rule.kind = is_payload ? PERSIST_BAN_PAYLOAD : PERSIST_BAN_FILTER;
     job->rule.value_bytes = value->count; /* the codec checked its size */
@@ -134,7 +134,7 @@ static void fill_rule(struct rule_job *job, const struct msg_unban *asked)
 void handler_ban(struct ask *ask)
 {
     const struct msg_ban *asked = &ask->request->ban;
-    const struct msg_unban banned = {asked->host, asked->payload_hash, asked->filter};
+    const struct hearsay_unban banned = {asked->host, asked->payload_hash, asked->filter};
     struct rule_job *job = check_ban(ask, &banned) ? rule_job_new(ask, "ban") : NULL;
 
     if (job == NULL) {
@@ -152,7 +152,7 @@ void handler_ban(struct ask *ask)
 
 void handler_unban(struct ask *ask)
 {
-    const struct msg_unban *asked = &ask->request->unban;
+    const struct hearsay_unban *asked = &ask->request->unban;
     struct rule_job *job = check_ban(ask, asked) ? rule_job_new(ask, "unban") : NULL;
 
     if (job != NULL) {
@@ -165,7 +165,7 @@ void handler_unban(struct ask *ask)
 
 /* Fills in the bans of a host, from index `first` on, until one does not fit the frame. */
 static void fill_bans(const struct rules *rules, uint32_t first, size_t frame_bytes,
-                      struct msg_ban_entry *entries, struct msg_ban_list *list)
+                      struct hearsay_ban_entry *entries, struct hearsay_ban_list *list)
 {
     enum { REST_BYTES = 32 }; /* of an entry: tags, lengths, two numbers */
     size_t used = CODEC_ENVELOPE_BYTES_MAX;
@@ -173,16 +173,16 @@ static void fill_bans(const struct rules *rules, uint32_t first, size_t frame_by
     list->bans = entries;
     for (uint32_t i = first; i < rules->ban_count; i++) {
         const struct ban *ban = &rules->bans[i];
-        struct msg_bytes value = {ban->value, ban->value_bytes};
-        struct msg_ban_entry *entry = &entries[list->ban_count];
+        struct hearsay_bytes value = {ban->value, ban->value_bytes};
+        struct hearsay_ban_entry *entry = &entries[list->ban_count];
 
         used += ban->value_bytes + REST_BYTES;
         if (used > frame_bytes) {
             list->more = true;
             return;
         }
-        *entry = (struct msg_ban_entry){.max_distance_ppm = ban->max_distance_ppm,
-                                        .since_ms = ban->since_ms};
+        *entry = (struct hearsay_ban_entry){.max_distance_ppm = ban->max_distance_ppm,
+                                            .since_ms = ban->since_ms};
         *(ban->kind == PERSIST_BAN_PAYLOAD ? &entry->payload_hash : &entry->filter) = value;
         list->ban_count++;
     }
@@ -191,14 +191,14 @@ static void fill_bans(const struct rules *rules, uint32_t first, size_t frame_by
 void handler_bans(struct ask *ask)
 {
     struct service *service = ask->service;
-    const struct msg_bans *asked = &ask->request->bans;
-    struct msg_response response = {.id = ask->request->id, .kind = MSG_RESPONSE_BAN_LIST};
+    const struct hearsay_bans *asked = &ask->request->bans;
+    struct hearsay_response response = {.id = ask->request->id, .kind = HEARSAY_RESPONSE_BAN_LIST};
 
     if (!ask_administers(ask, &asked->host)) {
         return;
     }
     const struct rules *rules = &ask->host->rules;
-    struct msg_ban_entry *entries =
+    struct hearsay_ban_entry *entries =
         arena_take_zeroed(&service->arena, rules->ban_count + 1, sizeof(*entries));
     if (entries == NULL) {
         ask_refuse_memory(ask);
@@ -212,20 +212,20 @@ void handler_bans(struct ask *ask)
 /* --- Accept ----------------------------------------------------------------------------------- */
 
 static void fill_accepting(struct service *service, const struct host *host,
-                           struct msg_accepting *out)
+                           struct hearsay_accepting *out)
 {
     const char *source = NULL;
     enum accept mode = accept_mode_now(host, service_now_ms(service), &source, &out->until_ms);
 
-    out->mode = (struct msg_text){accept_name(mode), strlen(accept_name(mode))};
-    out->source = (struct msg_text){source, strlen(source)};
+    out->mode = (struct hearsay_text){accept_name(mode), strlen(accept_name(mode))};
+    out->source = (struct hearsay_text){source, strlen(source)};
 }
 
 static void on_accepting(struct persist_op *op)
 {
     struct rule_job *rule = CONTAINER_OF(op, struct rule_job, op);
     struct job *job = &rule->base;
-    struct msg_response response = {.id = job->request_id, .kind = MSG_RESPONSE_ACCEPTING};
+    struct hearsay_response response = {.id = job->request_id, .kind = HEARSAY_RESPONSE_ACCEPTING};
 
     if (is_done(rule)) {
         fill_accepting(job->service, job->host, &response.accepting);
@@ -239,14 +239,15 @@ static void on_accepting(struct persist_op *op)
 
 void handler_accept(struct ask *ask)
 {
-    const struct msg_text *word = &ask->request->accept.mode;
+    const struct hearsay_text *word = &ask->request->accept.mode;
     enum accept mode = ACCEPT_OPEN;
 
     if (!ask_administers(ask, &ask->request->accept.host)) {
         return;
     }
     if (word->text == NULL) {
-        struct msg_response response = {.id = ask->request->id, .kind = MSG_RESPONSE_ACCEPTING};
+        struct hearsay_response response = {.id = ask->request->id,
+                                            .kind = HEARSAY_RESPONSE_ACCEPTING};
         fill_accepting(ask->service, ask->host, &response.accepting);
         ask_respond(ask, &response);
         return;
@@ -269,14 +270,14 @@ void handler_accept(struct ask *ask)
 
 /* --- Notice ----------------------------------------------------------------------------------- */
 
-size_t handler_fill_notices(const struct rules *rules, struct msg_house_notice *out)
+size_t handler_fill_notices(const struct rules *rules, struct hearsay_house_notice *out)
 {
     for (size_t i = 0; i < rules->notice_count; i++) {
         const struct notice *notice = rules->notices[i];
         size_t lang_bytes = strlen(notice->value);
         const char *text = notice->value + lang_bytes + 1;
 
-        out[i] = (struct msg_house_notice){
+        out[i] = (struct hearsay_house_notice){
             .number = notice->number,
             .text = {text, notice->value_bytes - lang_bytes - 1},
             .lang = {lang_bytes > 0 ? notice->value : NULL, lang_bytes},
@@ -289,10 +290,10 @@ size_t handler_fill_notices(const struct rules *rules, struct msg_house_notice *
 
 /* The answer: the notices that there are now. */
 static void fill_noticed(struct service *service, struct host *host,
-                         struct msg_house_notice *notices, struct msg_response *out)
+                         struct hearsay_house_notice *notices, struct hearsay_response *out)
 {
     rules_end_notices(&host->rules, service_now_ms(service));
-    out->kind = MSG_RESPONSE_NOTICED;
+    out->kind = HEARSAY_RESPONSE_NOTICED;
     out->noticed.notices = notices;
     out->noticed.notice_count = handler_fill_notices(&host->rules, notices);
 }
@@ -301,8 +302,8 @@ static void on_noticed(struct persist_op *op)
 {
     struct rule_job *rule = CONTAINER_OF(op, struct rule_job, op);
     struct job *job = &rule->base;
-    struct msg_house_notice notices[LIMIT_NOTICES];
-    struct msg_response response = {.id = job->request_id};
+    struct hearsay_house_notice notices[LIMIT_NOTICES];
+    struct hearsay_response response = {.id = job->request_id};
 
     job->host->rules.is_noticing = false;
     if (is_done(rule)) {
@@ -386,8 +387,8 @@ static void change_notice(struct rule_job *job, const struct msg_notice *asked)
 void handler_notice(struct ask *ask)
 {
     const struct msg_notice *asked = &ask->request->notice;
-    struct msg_house_notice notices[LIMIT_NOTICES];
-    struct msg_response response = {.id = ask->request->id};
+    struct hearsay_house_notice notices[LIMIT_NOTICES];
+    struct hearsay_response response = {.id = ask->request->id};
 
     if (!ask_administers(ask, &asked->host)) {
         return;

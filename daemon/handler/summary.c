@@ -16,7 +16,7 @@ _Static_assert((int)LIMIT_SECTIONS == (int)PROFILE_SECTIONS_MAX, "a group has al
 
 /* Fills what a group says apart from its union. */
 static void fill_group(const struct group *group, uint32_t section_count,
-                       struct msg_summary_group *out)
+                       struct hearsay_summary_group *out)
 {
     out->least_count = out->most_count = section_count;
     for (uint32_t s = 0; s < section_count; s++) {
@@ -32,12 +32,12 @@ static void fill_group(const struct group *group, uint32_t section_count,
  * if there is no memory, or if the groups are still being made.
  */
 static bool add_groups(const struct ask *ask, const struct epoch *epoch,
-                       struct msg_summarized *summarized)
+                       struct hearsay_summarized *summarized)
 {
     const struct host *host = ask->host;
     const struct groups *groups = host_groups_now(host);
     struct arena *arena = &ask->service->arena;
-    struct msg_response later = {.id = ask->request->id, .kind = MSG_RESPONSE_ERROR};
+    struct hearsay_response later = {.id = ask->request->id, .kind = HEARSAY_RESPONSE_ERROR};
 
     if (!ask->client->is_bridge) {
         ask_refuse(ask, MSG_INVALID, "groups",
@@ -57,7 +57,7 @@ static bool add_groups(const struct ask *ask, const struct epoch *epoch,
         return false;
     }
     size_t count = rc == 0 ? groups->count : 0;
-    struct msg_summary_group *list = arena_take_zeroed(arena, count + 1, sizeof(*list));
+    struct hearsay_summary_group *list = arena_take_zeroed(arena, count + 1, sizeof(*list));
     uint8_t *bytes = arena_take_zeroed(arena, count + 1, host->filter_bytes);
     if (rc != 0 || list == NULL || bytes == NULL) {
         ask_refuse_memory(ask);
@@ -65,7 +65,7 @@ static bool add_groups(const struct ask *ask, const struct epoch *epoch,
     }
     for (size_t i = 0; i < count; i++, bytes += host->filter_bytes) {
         bloom_store(groups->list[i].filter, host->config.profile.bits, bytes);
-        list[i].union_filter = (struct msg_bytes){bytes, host->filter_bytes};
+        list[i].union_filter = (struct hearsay_bytes){bytes, host->filter_bytes};
         fill_group(&groups->list[i], host->config.profile.section_count, &list[i]);
     }
     summarized->groups = list;
@@ -76,7 +76,8 @@ static bool add_groups(const struct ask *ask, const struct epoch *epoch,
 void handler_summary(struct ask *ask)
 {
     uint8_t bytes[PROFILE_BYTES_MAX];
-    struct msg_response response = {.id = ask->request->id, .kind = MSG_RESPONSE_SUMMARIZED};
+    struct hearsay_response response = {.id = ask->request->id,
+                                        .kind = HEARSAY_RESPONSE_SUMMARIZED};
 
     if (!ask_host(ask, &ask->request->summary.host)) {
         return;
@@ -86,7 +87,7 @@ void handler_summary(struct ask *ask)
         return;
     }
     bloom_store(summary_union(&epoch->summary), ask->host->config.profile.bits, bytes);
-    response.summarized.union_filter = (struct msg_bytes){bytes, ask->host->filter_bytes};
+    response.summarized.union_filter = (struct hearsay_bytes){bytes, ask->host->filter_bytes};
     response.summarized.count = epoch->summary.count;
     if (ask->request->summary.groups > 0 && !add_groups(ask, epoch, &response.summarized)) {
         return;

@@ -35,7 +35,7 @@ static bool check_watch(const struct ask *ask)
     } else if (query->order != MSG_ORDER_SIMILARITY) {
         field = "query.order";
         sentence = "matches come in the order of their deposits; leave the order out";
-    } else if (query->scope == MSG_SCOPE_HOOD) {
+    } else if (query->scope == HEARSAY_SCOPE_HOOD) {
         field = "query.scope";
         sentence = "a watch sees one host; leave the scope out, or watch each host of the hood";
     } else if (query->exclude_count > 0) {
@@ -49,7 +49,7 @@ static bool check_watch(const struct ask *ask)
 }
 
 /* Reads the filters of a part into `words`, an array of twice the words of a filter. */
-static bool read_part(const struct ask *ask, const struct msg_query_part *part, uint64_t *words,
+static bool read_part(const struct ask *ask, const struct hearsay_query_part *part, uint64_t *words,
                       struct standing_part *out)
 {
     uint32_t most = ask->service->config.limits.query_fill_max_ppm;
@@ -80,9 +80,9 @@ static void begin_watch(const struct ask *ask, const struct watch_order *order)
 
     switch (watch_begin(ask->service, ask->client, order, &begun)) {
     case 0: {
-        struct msg_response response = {
+        struct hearsay_response response = {
             .id = ask->request->id,
-            .kind = MSG_RESPONSE_WATCHING,
+            .kind = HEARSAY_RESPONSE_WATCHING,
             .watching = {.watch_id = begun.number, .seq = begun.seq},
         };
         ask_respond(ask, &response);
@@ -143,7 +143,7 @@ void handler_watch(struct ask *ask)
 void handler_unwatch(struct ask *ask)
 {
     uint64_t number = ask->request->unwatch.watch_id;
-    struct msg_response response = {.id = ask->request->id, .kind = MSG_RESPONSE_UNWATCHED};
+    struct hearsay_response response = {.id = ask->request->id, .kind = HEARSAY_RESPONSE_UNWATCHED};
 
     if (watch_end(ask->service, ask->client, number)) {
         ask_respond(ask, &response);

@@ -22,7 +22,7 @@ static void on_withdrawn(struct persist_op *op)
     case PERSIST_APPLIED:
         service_forget(job->service, job->host, op->message.id);
         metrics_note_left(&job->service->metrics, LEFT_WITHDRAWN, 1);
-        job_succeed(job, MSG_RESPONSE_WITHDRAWN);
+        job_succeed(job, HEARSAY_RESPONSE_WITHDRAWN);
         return;
     case PERSIST_NOT_FOUND:
         if (host_is_restoring(job->host)) {
@@ -44,7 +44,7 @@ static void on_withdrawn(struct persist_op *op)
 
 void handler_withdraw(struct ask *ask)
 {
-    const struct msg_withdraw *asked = &ask->request->withdraw;
+    const struct hearsay_withdraw *asked = &ask->request->withdraw;
 
     if (!ask_host(ask, &asked->host) || !ask_owns(ask)) {
         return;

@@ -68,14 +68,14 @@ static int add_line(struct here *here, const char *begin, const char *end, unsig
         return HERE_REFUSED;
     }
     memcpy(here->end, begin, length);
-    here->labels[here->count++] = (struct msg_text){here->end, length};
+    here->labels[here->count++] = (struct hearsay_text){here->end, length};
     here->end += length;
     here->lines_read++;
     return 0;
 }
 
 /* Leaves a wrong line out: out_reason is about the first one. */
-static void add_text(struct here *here, const struct msg_text *from, size_t frame_bytes,
+static void add_text(struct here *here, const struct hearsay_text *from, size_t frame_bytes,
                      char *out_reason)
 {
     char reason[HERE_REASON_BYTES];
@@ -96,7 +96,7 @@ static void add_text(struct here *here, const struct msg_text *from, size_t fram
     }
 }
 
-int here_new(const struct alloc *alloc, const struct msg_text texts[2], size_t frame_bytes,
+int here_new(const struct alloc *alloc, const struct hearsay_text texts[2], size_t frame_bytes,
              struct here **out_here, char *out_reason)
 {
     if (texts[1].length > HERE_FILE_BYTES_MAX) {

@@ -27,7 +27,7 @@ struct here {
     size_t lines_left_out; /* of the file, because they are wrong */
     char *end;             /* behind the last label, in `text` */
     size_t count;
-    struct msg_text labels[LIMIT_LABELS]; /* count of them, into `text` */
+    struct hearsay_text labels[LIMIT_LABELS]; /* count of them, into `text` */
     char text[];
 };
 
@@ -43,7 +43,7 @@ struct here {
  * -ERR_NOMEM.
  */
 enum { HERE_REFUSED = 1 };
-int here_new(const struct alloc *alloc, const struct msg_text texts[2], size_t frame_bytes,
+int here_new(const struct alloc *alloc, const struct hearsay_text texts[2], size_t frame_bytes,
              struct here **out_here, char *out_reason);
 void here_free(struct here *here); /* NULL is fine */
 

@@ -405,7 +405,7 @@ static const struct entry *entry_find(const struct here_map *map,
 }
 
 size_t here_map_find(const struct here_map *map, const struct here_address *address,
-                     struct msg_text *out_labels)
+                     struct hearsay_text *out_labels)
 {
     const struct entry *entry = entry_find(map, address);
 
@@ -416,7 +416,7 @@ size_t here_map_find(const struct here_map *map, const struct here_address *addr
     for (size_t i = 0; i < entry->label_count; i++) {
         const char *end = find_or_end(at, map->text + map->text_bytes, '\n');
 
-        out_labels[i] = (struct msg_text){at, (size_t)(end - at)};
+        out_labels[i] = (struct hearsay_text){at, (size_t)(end - at)};
         at = end + 1;
     }
     return entry->label_count;
@@ -425,8 +425,8 @@ size_t here_map_find(const struct here_map *map, const struct here_address *addr
 bool here_map_agrees(const struct here_map *a, const struct here_map *b,
                      const struct here_address *address)
 {
-    struct msg_text labels_a[LIMIT_LABELS];
-    struct msg_text labels_b[LIMIT_LABELS];
+    struct hearsay_text labels_a[LIMIT_LABELS];
+    struct hearsay_text labels_b[LIMIT_LABELS];
     size_t count = here_map_find(a, address, labels_a);
 
     if (here_map_find(b, address, labels_b) != count) {

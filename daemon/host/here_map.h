@@ -71,7 +71,7 @@ size_t here_map_left_out(const struct here_map *map);
  * prefix holds the address. `map` may be NULL. O(different lengths of prefixes * log lines).
  */
 size_t here_map_find(const struct here_map *map, const struct here_address *address,
-                     struct msg_text *out_labels);
+                     struct hearsay_text *out_labels);
 
 /* Whether both tables give this address the same labels. Either may be NULL. */
 bool here_map_agrees(const struct here_map *a, const struct here_map *b,

@@ -58,7 +58,7 @@ void host_deinit(struct host *host)
 }
 
 size_t host_here(const struct host *host, const struct here_address *address, bool is_here,
-                 struct msg_text *buffer, const struct msg_text **out_labels)
+                 struct hearsay_text *buffer, const struct hearsay_text **out_labels)
 {
     size_t count = here_map_find(host->here_map, address, buffer);
 

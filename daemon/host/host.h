@@ -99,7 +99,7 @@ struct host {
  * `buffer` may be NULL if the host has no here_map. The texts are borrowed from the host.
  */
 size_t host_here(const struct host *host, const struct here_address *address, bool is_here,
-                 struct msg_text *buffer, const struct msg_text **out_labels);
+                 struct hearsay_text *buffer, const struct hearsay_text **out_labels);
 
 /*
  * Makes a host with epoch 0 and without messages. Returns 0 or -ERR_NOMEM. Borrows `alloc` and

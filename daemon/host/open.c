@@ -150,7 +150,7 @@ static int put_host(struct service *service, const struct config_host *config, u
         return rc;
     }
     host->read_pool = service->read_pool;
-    rc = service_set_here(service, host, &(struct msg_text){0}, &changed, out_reason);
+    rc = service_set_here(service, host, &(struct hearsay_text){0}, &changed, out_reason);
     if (rc != 0) {
         host_deinit(host);
         return rc;

@@ -9,7 +9,7 @@
 void requester_refuse(struct requester *client, uint64_t id, enum msg_error_code code,
                       const char *field, const char *format, ...)
 {
-    struct msg_response response = {.id = id, .kind = MSG_RESPONSE_ERROR};
+    struct hearsay_response response = {.id = id, .kind = HEARSAY_RESPONSE_ERROR};
     char sentence[LIMIT_ERROR_BYTES + 1];
     va_list arguments;
 

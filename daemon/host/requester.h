@@ -27,7 +27,7 @@ struct requester_events {
      * Sends a response. The data that the response points to is borrowed for the call. Does nothing
      * if the client has disconnected.
      */
-    void (*respond)(struct requester *client, const struct msg_response *response);
+    void (*respond)(struct requester *client, const struct hearsay_response *response);
     /* Reports that work of the client has ended (requester_work_end). */
     void (*work_ended)(struct requester *client);
     /* Whether a push may be sent now: little output waits to be sent to the client. */

@@ -48,13 +48,13 @@ static void write_own_place(const struct service *service, const struct host *ho
     }
 }
 
-int service_set_here(struct service *service, struct host *host, const struct msg_text *text,
+int service_set_here(struct service *service, struct host *host, const struct hearsay_text *text,
                      bool *out_changed, char *out_reason)
 {
     char own_place[OWN_PLACE_BYTES];
     write_own_place(service, host, own_place);
     const char *labels = own_place[0] != '\0' ? own_place : host->config.here;
-    struct msg_text texts[] = {{labels, strlen(labels)}, *text};
+    struct hearsay_text texts[] = {{labels, strlen(labels)}, *text};
     struct here *here = NULL;
 
     int rc = here_new(service->alloc, texts, service_here_frame_bytes(service), &here, out_reason);

@@ -301,7 +301,7 @@ size_t service_here_frame_bytes(const struct service *service);
  * HERE_REFUSED with a reason (HERE_REASON_BYTES); or -ERR_NOMEM. On failure the labels stay as they
  * were.
  */
-int service_set_here(struct service *service, struct host *host, const struct msg_text *text,
+int service_set_here(struct service *service, struct host *host, const struct hearsay_text *text,
                      bool *out_changed, char *out_reason);
 
 /*

@@ -13,25 +13,25 @@ static uint32_t query_cost(const struct msg_query *query)
 {
     uint32_t cost = price_of_query(query);
 
-    return query->scope == MSG_SCOPE_HOOD ? COST_HOOD * cost : cost;
+    return query->scope == HEARSAY_SCOPE_HOOD ? COST_HOOD * cost : cost;
 }
 
-uint32_t cost_of_request(const struct msg_request *request, enum sender_action *out_action)
+uint32_t cost_of_request(const struct hearsay_request *request, enum sender_action *out_action)
 {
     *out_action = SENDER_QUERY;
     switch (request->kind) {
-    case MSG_REQUEST_DEPOSIT:
-    case MSG_REQUEST_WITHDRAW:
-    case MSG_REQUEST_REPORT:
+    case HEARSAY_REQUEST_DEPOSIT:
+    case HEARSAY_REQUEST_WITHDRAW:
+    case HEARSAY_REQUEST_REPORT:
         *out_action = SENDER_DEPOSIT;
         return 1;
-    case MSG_REQUEST_QUERY:
+    case HEARSAY_REQUEST_QUERY:
         return query_cost(&request->query);
-    case MSG_REQUEST_WATCH:
+    case HEARSAY_REQUEST_WATCH:
         return query_cost(&request->watch.query);
-    case MSG_REQUEST_GET:
-    case MSG_REQUEST_SUMMARY:
-    case MSG_REQUEST_HERE:
+    case HEARSAY_REQUEST_GET:
+    case HEARSAY_REQUEST_SUMMARY:
+    case HEARSAY_REQUEST_HERE:
         return 1;
     default:
         return 0;

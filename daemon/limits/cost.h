@@ -25,6 +25,6 @@ enum {
 /* Returns the tokens that a request costs; 0: the request is free. *out_action says from which
  * bucket the tokens are taken. The pages that a watch reads later are not included: each costs
  * COST_PAGE when it is read. */
-uint32_t cost_of_request(const struct msg_request *request, enum sender_action *out_action);
+uint32_t cost_of_request(const struct hearsay_request *request, enum sender_action *out_action);
 
 #endif

@@ -19,7 +19,7 @@ void resume_note(struct resume *resume, const uint8_t *token, enum msg_error_cod
     (void)snprintf(reason->sentence, sizeof(reason->sentence), "%s", sentence); /* cut: fine */
 }
 
-bool resume_take(struct resume *resume, const struct msg_bytes *token, int64_t monotonic_ms,
+bool resume_take(struct resume *resume, const struct hearsay_bytes *token, int64_t monotonic_ms,
                  struct msg_error *out_error)
 {
     if (token->count != RESUME_TOKEN_BYTES) {

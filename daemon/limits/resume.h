@@ -41,7 +41,7 @@ void resume_note(struct resume *resume, const uint8_t *token, enum msg_error_cod
 /* Looks up and removes the reason that is stored under a token of a client. Returns true with the
  * reason in *out_error. Returns false if there is none, or if it was stored RESUME_PATIENCE_MS ago
  * or earlier. */
-bool resume_take(struct resume *resume, const struct msg_bytes *token, int64_t monotonic_ms,
+bool resume_take(struct resume *resume, const struct hearsay_bytes *token, int64_t monotonic_ms,
                  struct msg_error *out_error);
 
 #endif

@@ -184,7 +184,7 @@ static bool take_labels(struct watched *watched, const char *text, size_t length
     char reason[HERE_REASON_BYTES] = "";
     bool changed = false;
     int rc = service_set_here(watched->watch->options.service, host,
-                              &(struct msg_text){text, length}, &changed, reason);
+                              &(struct hearsay_text){text, length}, &changed, reason);
 
     if (rc != 0) {
         log_warning("host %s: %s: %s; %s", host->config.name, path_of(watched),

@@ -276,7 +276,7 @@ void sessions_deinit(struct sessions *all)
  */
 static bool is_concerned(const struct requester *client, const struct here_change *change)
 {
-    struct msg_text labels[LIMIT_LABELS];
+    struct hearsay_text labels[LIMIT_LABELS];
     const struct here_map *map = change->host->here_map;
 
     return client->is_gateway || !here_map_agrees(change->old_map, map, &client->address) ||
@@ -287,15 +287,15 @@ static bool is_concerned(const struct requester *client, const struct here_chang
 void sessions_push_here(struct sessions *all, const struct here_change *change)
 {
     const struct host *host = change->host;
-    struct msg_text buffer[LIMIT_LABELS];
+    struct hearsay_text buffer[LIMIT_LABELS];
     struct session *session;
 
     DL_FOREACH (all->first, session) {
         if (session->state != SESSION_OPEN || !is_concerned(&session->client, change)) {
             continue;
         }
-        struct msg_response response = {
-            .kind = MSG_RESPONSE_HERE_CHANGED,
+        struct hearsay_response response = {
+            .kind = HEARSAY_RESPONSE_HERE_CHANGED,
             .here_changed = {.host = {host->config.name, strlen(host->config.name)}},
         };
         response.here_changed.label_count =

@@ -31,7 +31,7 @@ int session_begin_tls(struct session *session, enum config_security security)
 static void refuse_new(struct session *session, enum config_security security, bool is_told,
                        uint64_t retry_after_ms, const char *sentence)
 {
-    struct msg_response response = {.kind = MSG_RESPONSE_ERROR};
+    struct hearsay_response response = {.kind = HEARSAY_RESPONSE_ERROR};
 
     bool is_answered = session_count_refused(session) && is_told;
     refusals_note_connection(&session->all->refusals, loop_now_ms(session->all->loop));
@@ -147,7 +147,7 @@ bool session_take_place(struct session *session, enum config_security security)
 /* --- gateways --------------------------------------------------------------------------------- */
 
 /* Writes 4 or 16 bytes as a socket address. */
-static void write_address(const struct msg_bytes *bytes, struct sockaddr_storage *out_address)
+static void write_address(const struct hearsay_bytes *bytes, struct sockaddr_storage *out_address)
 {
     struct sockaddr_in in4 = {.sin_family = AF_INET};
     struct sockaddr_in6 in6 = {.sin6_family = AF_INET6};
@@ -173,9 +173,9 @@ static bool refuse_on_behalf(struct session *session, uint64_t id, const char *s
     return false;
 }
 
-bool session_take_on_behalf(struct session *session, const struct msg_request *request)
+bool session_take_on_behalf(struct session *session, const struct hearsay_request *request)
 {
-    const struct msg_hello *hello = &request->hello;
+    const struct hearsay_hello *hello = &request->hello;
     struct requester *client = &session->client;
     struct sockaddr_storage peer;
     struct sockaddr_storage local;
@@ -197,7 +197,8 @@ bool session_take_on_behalf(struct session *session, const struct msg_request *r
 }
 
 /* Why a request may not have on_behalf; NULL: it may. */
-static const char *fault_of_asker(const struct requester *client, const struct msg_request *request)
+static const char *fault_of_asker(const struct requester *client,
+                                  const struct hearsay_request *request)
 {
     struct here_address address;
 
@@ -210,10 +211,10 @@ static const char *fault_of_asker(const struct requester *client, const struct m
                "its own needs a connection whose Hello has none";
     }
     switch (request->kind) {
-    case MSG_REQUEST_QUERY:
-    case MSG_REQUEST_GET:
-    case MSG_REQUEST_HERE:
-    case MSG_REQUEST_SUMMARY:
+    case HEARSAY_REQUEST_QUERY:
+    case HEARSAY_REQUEST_GET:
+    case HEARSAY_REQUEST_HERE:
+    case HEARSAY_REQUEST_SUMMARY:
         break;
     default:
         return "only query, get, here and summary have on_behalf; to write for a client, open a "
@@ -225,9 +226,9 @@ static const char *fault_of_asker(const struct requester *client, const struct m
                : no_address;
 }
 
-bool session_take_asker(struct session *session, const struct msg_request *request)
+bool session_take_asker(struct session *session, const struct hearsay_request *request)
 {
-    const struct msg_asker *asker = &request->asker;
+    const struct hearsay_asker *asker = &request->asker;
     struct service *service = session->all->service;
     struct requester *client = &session->client;
     struct sender_address address;
@@ -235,7 +236,7 @@ bool session_take_asker(struct session *session, const struct msg_request *reque
     struct sockaddr_storage local;
 
     if ((asker->on_behalf.count == 0 && asker->on_behalf_local.count == 0) ||
-        request->kind == MSG_REQUEST_UNKNOWN) {
+        request->kind == HEARSAY_REQUEST_UNKNOWN) {
         return true;
     }
     const char *fault = fault_of_asker(client, request);

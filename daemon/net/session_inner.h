@@ -57,7 +57,7 @@ void session_end_handshake(struct session *session);
 /* Encodes a response into the output. If the response does not fit a frame, encodes an error
  * instead. Drops the session if memory is short. Checks the bounds on output
  * (session_check_output). Does nothing if the session is closed. */
-void session_respond(struct requester *client, const struct msg_response *response);
+void session_respond(struct requester *client, const struct hearsay_response *response);
 
 /* Updates all->output_bytes with the output that waits in this session. */
 void session_count_output(struct session *session);
@@ -125,14 +125,14 @@ bool session_take_place(struct session *session, enum config_security security);
  * client, the limits of that client's address apply to the session from now on. False: the session
  * was refused, and ends.
  */
-bool session_take_on_behalf(struct session *session, const struct msg_request *request);
+bool session_take_on_behalf(struct session *session, const struct hearsay_request *request);
 
 /*
  * Reads on_behalf of a request, and keeps the sender of that client as client.asker, which the
  * caller releases with session_drop_asker. False: the request was refused. Without on_behalf there
  * is no asker.
  */
-bool session_take_asker(struct session *session, const struct msg_request *request);
+bool session_take_asker(struct session *session, const struct hearsay_request *request);
 void session_drop_asker(struct session *session);
 
 /* --- session_requests.c ----------------------------------------------------------------------- */

@@ -61,7 +61,7 @@ static bool may_take_more(struct session *session)
            !session->is_held_back && has_room_for_answer(session, limits);
 }
 
-static void handle_request(struct session *session, const struct msg_request *request)
+static void handle_request(struct session *session, const struct hearsay_request *request)
 {
     struct service *service = session->all->service;
 
@@ -70,7 +70,7 @@ static void handle_request(struct session *session, const struct msg_request *re
             handler_handle(service, &session->client, request);
             session_drop_asker(session);
         }
-    } else if (request->kind != MSG_REQUEST_HELLO) {
+    } else if (request->kind != HEARSAY_REQUEST_HELLO) {
         requester_refuse(&session->client, request->id, MSG_INVALID, "hello",
                          "the first request of a connection must be Hello");
         session_end(session);
@@ -107,7 +107,7 @@ static void hold_back_if_over(struct session *session, size_t length)
 static void take_frame(struct session *session, const uint8_t *frame, size_t length)
 {
     struct sessions *all = session->all;
-    struct msg_request request;
+    struct hearsay_request request;
     struct msg_error error; /* set if rc > 0 */
 
     int rc = codec_decode_request(frame, length, &all->decode_arena, &request, &error);
@@ -118,8 +118,8 @@ static void take_frame(struct session *session, const uint8_t *frame, size_t len
     } else if (rc < 0) {
         session_fail(session);
     } else {
-        struct msg_response refusal = {
-            .id = request.id, .kind = MSG_RESPONSE_ERROR, .error = error};
+        struct hearsay_response refusal = {
+            .id = request.id, .kind = HEARSAY_RESPONSE_ERROR, .error = error};
         session_respond(&session->client, &refusal);
         if (rc == CODEC_MALFORMED || session->state == SESSION_NEW) {
             session_end(session);

@@ -292,7 +292,7 @@ void session_give_way(struct session *session)
     static const char sentence[] =
         "the session was dropped because as many are open as are taken here, in all or of this "
         "address, and this address or its network has the most of them; try again later";
-    struct msg_response response = {.kind = MSG_RESPONSE_ERROR};
+    struct hearsay_response response = {.kind = HEARSAY_RESPONSE_ERROR};
 
     if (session->state == SESSION_OPEN) {
         note_for_resume(session, MSG_RATE_LIMITED, sentence);
@@ -342,7 +342,7 @@ void session_check_output(struct session *session)
     }
 }
 
-void session_respond(struct requester *client, const struct msg_response *response)
+void session_respond(struct requester *client, const struct hearsay_response *response)
 {
     struct session *session = session_of_client(client);
     struct sessions *all = session->all;
@@ -352,7 +352,7 @@ void session_respond(struct requester *client, const struct msg_response *respon
         return;
     }
     int rc = codec_encode_response(response, limits->frame_bytes, &session->transport.output);
-    if (rc == CODEC_TOO_LARGE && response->kind != MSG_RESPONSE_ERROR) {
+    if (rc == CODEC_TOO_LARGE && response->kind != HEARSAY_RESPONSE_ERROR) {
         requester_refuse(client, response->id, MSG_TOO_LARGE, NULL,
                          "the answer does not fit a frame of %" PRIu32 " bytes; ask for less",
                          limits->frame_bytes);
@@ -362,7 +362,7 @@ void session_respond(struct requester *client, const struct msg_response *respon
         session_fail(session); /* otherwise the client would wait for this answer for ever */
         return;
     }
-    if (response->kind == MSG_RESPONSE_ERROR && response->id != 0) { /* 0: of the connection */
+    if (response->kind == HEARSAY_RESPONSE_ERROR && response->id != 0) { /* 0: of the connection */
         refusals_note(&all->refusals, response->error.code, loop_now_ms(all->loop));
     }
     session_mark_dirty(session);

@@ -50,7 +50,7 @@ static void lose_hood(struct service *service, const char *hood)
     }
 }
 
-int asks_serve(struct service *service, struct requester *client, const struct msg_text *hoods,
+int asks_serve(struct service *service, struct requester *client, const struct hearsay_text *hoods,
                size_t hood_count)
 {
     struct ask_bridge *bridge = find_bridge(service, client);
@@ -205,7 +205,7 @@ static struct ask_wait *finish_wait(struct ask_wait *wait, uint32_t peers_asked)
 }
 
 struct ask_wait *asks_answered(struct service *service, const struct requester *client,
-                               const struct msg_answered *answered)
+                               const struct hearsay_answered *answered)
 {
     struct ask_wait *wait;
 
@@ -263,7 +263,7 @@ static void send_ask(struct ask_wait *wait)
 {
     struct service *service = wait->service;
     struct ask_bridge *bridge = wait->bridge;
-    struct msg_response push = {.kind = MSG_RESPONSE_ASK};
+    struct hearsay_response push = {.kind = HEARSAY_RESPONSE_ASK};
 
     wait->ask_id = ++service->asks.last_id;
     bridge->sent++;

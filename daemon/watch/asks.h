@@ -64,7 +64,7 @@ struct ask_bridge {
  * The client serves these hoods, and no others, from now on. A hood that another client serves goes
  * to this one. Returns 0 or -ERR_NOMEM.
  */
-int asks_serve(struct service *service, struct requester *client, const struct msg_text *hoods,
+int asks_serve(struct service *service, struct requester *client, const struct hearsay_text *hoods,
                size_t hood_count);
 
 /* Whether a bridge serves the hood of the host. */
@@ -83,7 +83,7 @@ bool asks_begin(struct ask_wait *wait);
  * nothing has changed.
  */
 struct ask_wait *asks_answered(struct service *service, const struct requester *client,
-                               const struct msg_answered *answered);
+                               const struct hearsay_answered *answered);
 
 /* The client has gone: it serves no hoods. Its own waits are over, but for those that hold tokens.
  */

@@ -91,8 +91,8 @@ static void push_match(struct watcher *watcher, const struct watch_match *match,
                        const struct index_item *item, const struct persist_message *content)
 {
     const struct watch *watch = match->watch;
-    struct msg_response response = {
-        .kind = MSG_RESPONSE_MATCH,
+    struct hearsay_response response = {
+        .kind = HEARSAY_RESPONSE_MATCH,
         .match = {.watch_id = watch->number,
                   .seq = (uint64_t)match->seq,
                   .result = {.id = {item->id, MESSAGE_ID_BYTES},
@@ -103,13 +103,13 @@ static void push_match(struct watcher *watcher, const struct watch_match *match,
                              .deposited_ms = item->deposited_ms,
                              .expires_ms = item->expires_ms}},
     };
-    struct msg_response bare = response;
+    struct hearsay_response bare = response;
 
     if (content != NULL) {
         response.match.result.media_type =
-            (struct msg_text){content->media_type, content->media_type_bytes};
+            (struct hearsay_text){content->media_type, content->media_type_bytes};
         response.match.result.payload =
-            (struct msg_bytes){content->payload, content->payload_bytes};
+            (struct hearsay_bytes){content->payload, content->payload_bytes};
         if (codec_match_bytes(&response) > watcher->service->config.limits.frame_bytes) {
             response = bare;
         }

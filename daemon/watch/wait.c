@@ -17,11 +17,11 @@ static bool has_waits(const struct watch_state *state, const struct host *host)
  * Counts the new messages about which the operator has not decided, and marks all messages as not
  * new. Fills *out with the message that was deposited first. Returns false if no message is new.
  */
-static bool count_news(struct host *host, int64_t now_ms, struct msg_waited *out)
+static bool count_news(struct host *host, int64_t now_ms, struct hearsay_waited *out)
 {
     const struct moderated *oldest = NULL;
 
-    *out = (struct msg_waited){.count = 0};
+    *out = (struct hearsay_waited){.count = 0};
     for (uint32_t i = 0; i < host->moderation.count; i++) {
         struct moderated *moderated = &host->moderation.entries[i];
         bool is_news = moderated->is_new && moderation_is_open(moderated, now_ms);
@@ -34,7 +34,7 @@ static bool count_news(struct host *host, int64_t now_ms, struct msg_waited *out
     }
     host->has_news = false;
     if (oldest != NULL) {
-        out->id = (struct msg_bytes){oldest->id, MESSAGE_ID_BYTES};
+        out->id = (struct hearsay_bytes){oldest->id, MESSAGE_ID_BYTES};
         out->kind = (enum msg_report_kind)oldest->new_kind;
         out->pending = oldest->state == PERSIST_PENDING;
     }
@@ -48,7 +48,7 @@ void wait_tell(struct service *service, struct host *host)
     if (!host->has_news || !has_waits(state, host)) {
         return;
     }
-    struct msg_response response = {.kind = MSG_RESPONSE_WAITED};
+    struct hearsay_response response = {.kind = HEARSAY_RESPONSE_WAITED};
     if (!count_news(host, service_now_ms(service), &response.waited)) {
         return;
     }

@@ -48,14 +48,14 @@ enum { CODEC_REQUEST_ARENA_BYTES = 256 * 1024, CODEC_RESPONSE_ARENA_BYTES = 3 * 
  * rules about two or more fields. A message that takes more memory than the arena's limit is
  * CODEC_INVALID, with MSG_TOO_LARGE in *out_error.
  *
- * A request without a body or with an unknown body is read as MSG_REQUEST_UNKNOWN. A response
- * without a body or with an unknown body is read as MSG_RESPONSE_UNKNOWN. A request without an id,
- * or with id 0, is CODEC_MALFORMED.
+ * A request without a body or with an unknown body is read as HEARSAY_REQUEST_UNKNOWN. A response
+ * without a body or with an unknown body is read as HEARSAY_RESPONSE_UNKNOWN. A request without an
+ * id, or with id 0, is CODEC_MALFORMED.
  */
 int codec_decode_request(const uint8_t *frame, size_t length, struct arena *arena,
-                         struct msg_request *out, struct msg_error *out_error);
+                         struct hearsay_request *out, struct msg_error *out_error);
 int codec_decode_response(const uint8_t *frame, size_t length, struct arena *arena,
-                          struct msg_response *out, struct msg_error *out_error);
+                          struct hearsay_response *out, struct msg_error *out_error);
 
 /*
  * Appends one whole frame, header included, to `out`. Returns 0, -ERR_NOMEM, or CODEC_TOO_LARGE
@@ -63,11 +63,13 @@ int codec_decode_response(const uint8_t *frame, size_t length, struct arena *are
  * result is not 0, out->count is unchanged. The values of the fields are not checked.
  */
 enum { CODEC_TOO_LARGE = 3 };
-int codec_encode_request(const struct msg_request *request, size_t limit_bytes, struct bytes *out);
+int codec_encode_request(const struct hearsay_request *request, size_t limit_bytes,
+                         struct bytes *out);
 
-/* Returns the kind of the answer to a request, other than an error. Not for MSG_REQUEST_UNKNOWN. */
-enum msg_response_kind codec_reply_kind(enum msg_request_kind kind);
-int codec_encode_response(const struct msg_response *response, size_t limit_bytes,
+/* Returns the kind of the answer to a request, other than an error. Not for
+ * HEARSAY_REQUEST_UNKNOWN. */
+enum hearsay_response_kind codec_reply_kind(enum hearsay_request_kind kind);
+int codec_encode_response(const struct hearsay_response *response, size_t limit_bytes,
                           struct bytes *out);
 
 /*
@@ -76,8 +78,8 @@ int codec_encode_response(const struct msg_response *response, size_t limit_byte
  * codec_result_bytes over its results. codec_match_bytes: a Match frame without its header.
  */
 size_t codec_result_bytes(const struct msg_result *result);
-size_t codec_results_bytes(const struct msg_response *response, size_t results_bytes);
-size_t codec_match_bytes(const struct msg_response *response);
+size_t codec_results_bytes(const struct hearsay_response *response, size_t results_bytes);
+size_t codec_match_bytes(const struct hearsay_response *response);
 
 /* The most bytes of a notice within a Results frame. */
 enum {

@@ -38,8 +38,8 @@ static void codec_memory_give(void *data, void *room)
     (void)room;
 }
 
-int codec_unpack(const struct codec_envelope *envelope, struct msg_bytes frame, struct arena *arena,
-                 ProtobufCMessage **out_message, struct msg_error *out_error)
+int codec_unpack(const struct codec_envelope *envelope, struct hearsay_bytes frame,
+                 struct arena *arena, ProtobufCMessage **out_message, struct msg_error *out_error)
 {
     struct scan_rules rules = {
         .counts = codec_counts,

@@ -31,7 +31,7 @@ const struct map_body *codec_body(const struct codec_envelope *envelope, uint32_
  * Scans a frame (without its header), then unpacks the frame. 0 with *out_message, which is in the
  * arena; CODEC_MALFORMED or CODEC_INVALID with *out_error filled; -ERR_NOMEM.
  */
-int codec_unpack(const struct codec_envelope *envelope, struct msg_bytes frame, struct arena *arena,
-                 ProtobufCMessage **out_message, struct msg_error *out_error);
+int codec_unpack(const struct codec_envelope *envelope, struct hearsay_bytes frame,
+                 struct arena *arena, ProtobufCMessage **out_message, struct msg_error *out_error);
 
 #endif

@@ -20,7 +20,7 @@ int letter_decode(const uint8_t *bytes, size_t length, struct arena *arena, stru
     ProtobufCMessage *message;
 
     memset(out, 0, sizeof(*out));
-    int rv = codec_unpack(&letter_envelope, (struct msg_bytes){bytes, length}, arena, &message,
+    int rv = codec_unpack(&letter_envelope, (struct hearsay_bytes){bytes, length}, arena, &message,
                           out_error);
     if (rv != 0) {
         return rv;

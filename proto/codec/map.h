@@ -29,11 +29,11 @@ enum map_type {
     MAP_I64,
     MAP_BOOL,
     MAP_ENUM,
-    MAP_TEXT,    /* struct msg_text */
-    MAP_BYTES,   /* struct msg_bytes */
+    MAP_TEXT,    /* struct hearsay_text */
+    MAP_BYTES,   /* struct hearsay_bytes */
     MAP_CHARS,   /* char[]: cut to what fits */
     MAP_NUMBERS, /* uint32_t[] and its count */
-    MAP_TEXTS,   /* a borrowed array of struct msg_text, and its count */
+    MAP_TEXTS,   /* a borrowed array of struct hearsay_text, and its count */
     MAP_LIST,    /* a borrowed array of structs, and its count */
     MAP_INNER    /* a struct within the struct */
 };
@@ -67,7 +67,7 @@ struct map_field {
                    * the most entries */
     uint64_t gap; /* a value of an ENUM between min and max that has left the protocol; 0: none */
     int64_t absent; /* the value of an absent number */
-    const struct msg_text
+    const struct hearsay_text
         *absent_text;            /* the value of an absent text; NULL: the text stays absent */
     const struct map_form *form; /* of TEXT, or NULL */
     const struct map *inner;     /* of LIST and INNER */
@@ -87,7 +87,7 @@ struct map_body {
                             * msg_request_kind, msg_response_kind or msg_letter_kind */
     const struct map *map; /* NULL: the body has no fields */
     size_t own;            /* offset of the body in the struct of the envelope */
-    int reply;             /* of a request: enum msg_response_kind of its answer */
+    int reply;             /* of a request: enum hearsay_response_kind of its answer */
 };
 
 struct map_bodies {
@@ -96,8 +96,8 @@ struct map_bodies {
 };
 
 /*
- * Reads a body that protobuf-c unpacked into the arena. `out` is the struct msg_request or
- * msg_response; its member for the body is written, and borrows from the arena. 0; CODEC_INVALID
+ * Reads a body that protobuf-c unpacked into the arena. `out` is the struct hearsay_request or
+ * hearsay_response; its member for the body is written, and borrows from the arena. 0; CODEC_INVALID
  * with *out_error filled: a field is wrong, or the message needs more memory than the arena's
  * limit; -ERR_NOMEM.
  */
@@ -105,12 +105,12 @@ int map_read_body(const struct map_body *body, const void *wire, struct arena *a
                   struct msg_error *out_error);
 
 /*
- * Appends a frame with its header to `out`: the id, and the body of `message`, a struct msg_request
- * or msg_response. body NULL: a frame without a body. `own_fields` says where `message` has further
- * fields of the envelope itself, which are written behind the body; NULL: there are none. 0;
- * CODEC_TOO_LARGE when the frame without its header would have more than limit_bytes or
- * LIMIT_FRAME_BYTES_MAX; -ERR_NOMEM. If the result is not 0, out->count is unchanged. `message`
- * must not point into the memory of `out`.
+ * Appends a frame with its header to `out`: the id, and the body of `message`, a struct
+ * hearsay_request or hearsay_response. body NULL: a frame without a body. `own_fields` says where
+ * `message` has further fields of the envelope itself, which are written behind the body; NULL:
+ * there are none. 0; CODEC_TOO_LARGE when the frame without its header would have more than
+ * limit_bytes or LIMIT_FRAME_BYTES_MAX; -ERR_NOMEM. If the result is not 0, out->count is
+ * unchanged. `message` must not point into the memory of `out`.
  */
 int map_write_frame(uint64_t id, const struct map_body *body, const struct map_body *own_fields,
                     const void *message, size_t limit_bytes, struct bytes *out);

@@ -172,7 +172,7 @@ static int map_read_bool(const struct map_reader *reader, const struct map_field
 }
 
 static int map_check_text(const struct map_reader *reader, const struct map_field *field,
-                          struct msg_text text)
+                          struct hearsay_text text)
 {
     if (!map_size_is_right(field, text.length)) {
         return map_refuse_size(reader, field, text.length);
@@ -188,7 +188,7 @@ static int map_check_text(const struct map_reader *reader, const struct map_fiel
 static int map_read_text(const struct map_reader *reader, const struct map_field *field,
                          const void *wire, void *own)
 {
-    struct msg_text text = {0};
+    struct hearsay_text text = {0};
     int rv;
 
     memcpy(&text.text, map_at(wire, field->wire), sizeof(text.text));
@@ -212,13 +212,13 @@ static int map_read_bytes(const struct map_reader *reader, const struct map_fiel
 {
     static const uint8_t nothing[1];
     ProtobufCBinaryData data;
-    struct msg_bytes bytes = {0};
+    struct hearsay_bytes bytes = {0};
 
     if (map_wire_has(field, wire)) {
         memcpy(&data, map_at(wire, field->wire), sizeof(data));
         /*
-         * protobuf-c has a NULL pointer for an empty field. In struct msg_bytes NULL means that the
-         * field is absent.
+         * protobuf-c has a NULL pointer for an empty field. In struct hearsay_bytes NULL means that
+         * the field is absent.
          */
         bytes.data = data.len > 0 ? data.data : nothing;
         bytes.count = data.len;
@@ -280,7 +280,7 @@ static int map_read_fields(const struct map_reader *reader, const void *wire, vo
 static int map_read_line(const struct map_reader *reader, const struct map_field *field,
                          const char *line, void *out)
 {
-    struct msg_text text = {.text = line, .length = strlen(line)};
+    struct hearsay_text text = {.text = line, .length = strlen(line)};
 
     memcpy(out, &text, sizeof(text));
     return map_check_text(reader, field, text);
@@ -291,7 +291,8 @@ static int map_read_entries(const struct map_reader *reader, const struct map_fi
                             const void *wire, void *own)
 {
     size_t count = map_wire_count(field, wire);
-    size_t entry_bytes = field->inner != NULL ? field->inner->own_bytes : sizeof(struct msg_text);
+    size_t entry_bytes =
+        field->inner != NULL ? field->inner->own_bytes : sizeof(struct hearsay_text);
     struct map_reader inner = {field->inner, field->name, reader->arena, reader->error};
     uint8_t *entries = NULL;
     const uint8_t *items; /* an array of pointers */

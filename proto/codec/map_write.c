@@ -164,7 +164,7 @@ static int map_write_bool(const struct map_place *place, const struct map_field 
     return map_write_number(place, field, own, value ? 1 : 0);
 }
 
-static bool map_text_equal(struct msg_text a, struct msg_text b)
+static bool map_text_equal(struct hearsay_text a, struct hearsay_text b)
 {
     return a.length == b.length && memcmp(a.text, b.text, a.length) == 0;
 }
@@ -172,7 +172,7 @@ static bool map_text_equal(struct msg_text a, struct msg_text b)
 static int map_write_text(const struct map_place *place, const struct map_field *field,
                           const void *own)
 {
-    struct msg_text text;
+    struct hearsay_text text;
 
     memcpy(&text, map_at(own, field->own), sizeof(text));
     if (text.text == NULL ||
@@ -185,7 +185,7 @@ static int map_write_text(const struct map_place *place, const struct map_field 
 static int map_write_bytes(const struct map_place *place, const struct map_field *field,
                            const void *own)
 {
-    struct msg_bytes bytes;
+    struct hearsay_bytes bytes;
 
     memcpy(&bytes, map_at(own, field->own), sizeof(bytes));
     return bytes.data == NULL ? 0 : put_data(place, bytes.data, bytes.count);
@@ -218,7 +218,7 @@ static int map_write_entries(const struct map_place *place, const struct map_fie
                              const void *own)
 {
     const uint8_t *entries;
-    struct msg_text text;
+    struct hearsay_text text;
     size_t count;
     int rv = 0;
 

@@ -15,7 +15,7 @@ static const struct codec_envelope request_envelope = {
 };
 
 int codec_decode_request(const uint8_t *frame, size_t length, struct arena *arena,
-                         struct msg_request *out, struct msg_error *out_error)
+                         struct hearsay_request *out, struct msg_error *out_error)
 {
     struct scan_envelope envelope;
     ProtobufCMessage *message;
@@ -24,7 +24,7 @@ int codec_decode_request(const uint8_t *frame, size_t length, struct arena *aren
     scan_envelope(request_envelope.descriptor, frame, length, &envelope);
     out->id = envelope.id;
     out->name = envelope.body != NULL ? envelope.body->name : "";
-    int rv = codec_unpack(&request_envelope, (struct msg_bytes){frame, length}, arena, &message,
+    int rv = codec_unpack(&request_envelope, (struct hearsay_bytes){frame, length}, arena, &message,
                           out_error);
     if (rv != CODEC_MALFORMED && rv >= 0 && out->id == 0) {
         msg_error_set(out_error, MSG_MALFORMED, "id",
@@ -38,23 +38,24 @@ int codec_decode_request(const uint8_t *frame, size_t length, struct arena *aren
     const struct map_body *body = codec_body(&request_envelope, (uint32_t)wire->body_case);
     rv = map_read_body(&codec_request_asker, wire, arena, out, out_error);
     if (rv != 0 || body == NULL) {
-        return rv; /* 0: MSG_REQUEST_UNKNOWN */
+        return rv; /* 0: HEARSAY_REQUEST_UNKNOWN */
     }
     rv = map_read_body(body, wire->hello, arena, out, out_error);
     if (rv == 0) {
-        out->kind = (enum msg_request_kind)body->kind;
+        out->kind = (enum hearsay_request_kind)body->kind;
     }
     return rv;
 }
 
-int codec_encode_request(const struct msg_request *request, size_t limit_bytes, struct bytes *out)
+int codec_encode_request(const struct hearsay_request *request, size_t limit_bytes,
+                         struct bytes *out)
 {
     const struct map_body *body = codec_body(&request_envelope, request->kind);
 
     return map_write_frame(request->id, body, &codec_request_asker, request, limit_bytes, out);
 }
 
-enum msg_response_kind codec_reply_kind(enum msg_request_kind kind)
+enum hearsay_response_kind codec_reply_kind(enum hearsay_request_kind kind)
 {
-    return (enum msg_response_kind)codec_body(&request_envelope, kind)->reply;
+    return (enum hearsay_response_kind)codec_body(&request_envelope, kind)->reply;
 }

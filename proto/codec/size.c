@@ -17,7 +17,7 @@ size_t codec_result_bytes(const struct msg_result *result)
     return size_of_data(1, codec_size_result(result));
 }
 
-size_t codec_results_bytes(const struct msg_response *response, size_t results_bytes)
+size_t codec_results_bytes(const struct hearsay_response *response, size_t results_bytes)
 {
     struct msg_results rest = response->results;
 
@@ -25,7 +25,7 @@ size_t codec_results_bytes(const struct msg_response *response, size_t results_b
     return frame_bytes(response->id, response->kind, results_bytes + codec_size_results(&rest));
 }
 
-size_t codec_match_bytes(const struct msg_response *response)
+size_t codec_match_bytes(const struct hearsay_response *response)
 {
     return frame_bytes(response->id, response->kind, codec_size_match(&response->match));
 }

@@ -98,7 +98,7 @@ static int ask(struct trial *trial, int side, int kind, uint32_t total, struct p
         .frames = &trial->queries,
         .total = total,
         .window = IN_FLIGHT / connections[kind],
-        .expected = MSG_RESPONSE_RESULTS,
+        .expected = HEARSAY_RESPONSE_RESULTS,
         .patience_ms = PATIENCE_MS,
     };
 

@@ -91,11 +91,11 @@ static int run_alone(const struct bench_options *options, size_t count, double *
 static int run_ceiling(const struct frames *frames, double *out_rate)
 {
     static struct stage stage;
-    const struct msg_response answer = {
-        .kind = MSG_RESPONSE_DEPOSITED,
+    const struct hearsay_response answer = {
+        .kind = HEARSAY_RESPONSE_DEPOSITED,
         .deposited = {.deposited_ms = INT64_C(1800000000000),
                       .expires_ms = INT64_C(1800000000000),
-                      .durability = MSG_DURABILITY_ON_STORAGE},
+                      .durability = HEARSAY_DURABILITY_ON_STORAGE},
     };
     struct peer_outcome outcome = {0};
 

@@ -65,10 +65,10 @@ struct setting {
 /* --- a typical answer ------------------------------------------------------------------------- */
 
 /* Checks that an answer belongs to its query; the time of a wrong answer means nothing. */
-static int check_answer(const struct msg_response *response)
+static int check_answer(const struct hearsay_response *response)
 {
-    if (response->kind != MSG_RESPONSE_RESULTS || response->results.result_count != WORKLOAD_K ||
-        !response->results.exact) {
+    if (response->kind != HEARSAY_RESPONSE_RESULTS ||
+        response->results.result_count != WORKLOAD_K || !response->results.exact) {
         return bench_fail("an answer does not have the %d nearest", WORKLOAD_K);
     }
     for (size_t i = 1; i < WORKLOAD_K; i++) {
@@ -84,7 +84,7 @@ static int check_answer(const struct msg_response *response)
  * Asks every query once. Then asks again the query whose answer has the median size, for the echo
  * server.
  */
-static int choose_answer(struct setting *setting, struct arena *arena, struct msg_response *out)
+static int choose_answer(struct setting *setting, struct arena *arena, struct hearsay_response *out)
 {
     struct peer *peer = &setting->daemon.stage.peers[0];
     double sizes[QUERIES];
@@ -119,7 +119,7 @@ static int run_raw(const struct setting *setting, struct side *side, enum mode m
         .frames = &setting->queries,
         .total = setting->count,
         .window = IN_FLIGHT / connections,
-        .expected = MSG_RESPONSE_RESULTS,
+        .expected = HEARSAY_RESPONSE_RESULTS,
         .patience_ms = PATIENCE_MS,
     };
 
@@ -172,7 +172,7 @@ static int run_singles(const struct setting *setting, struct side *side, size_t 
         .frames = &setting->queries,
         .total = count,
         .window = 1,
-        .expected = MSG_RESPONSE_RESULTS,
+        .expected = HEARSAY_RESPONSE_RESULTS,
         .patience_ms = PATIENCE_MS,
         .latencies_us = side->singles_us[RAW_SINGLE] + side->single_count,
     };
@@ -218,8 +218,8 @@ static int warm_up(struct setting *setting)
 static int begin_echo(struct setting *setting)
 {
     struct peer recorder = {0};
-    struct msg_response welcome;
-    struct msg_response answer;
+    struct hearsay_response welcome;
+    struct hearsay_response answer;
     struct arena arena;
 
     arena_init(&arena, alloc_system(), ARENA_BYTES);

@@ -54,9 +54,9 @@ struct attack {
 
 static int add_hello(struct bytes *out)
 {
-    const struct msg_request hello = {
+    const struct hearsay_request hello = {
         .id = 1,
-        .kind = MSG_REQUEST_HELLO,
+        .kind = HEARSAY_REQUEST_HELLO,
         .hello = {.versions = {LIMIT_VERSION}, .version_count = 1},
     };
 
@@ -71,10 +71,10 @@ static int add_expensive(struct bytes *out, uint64_t number, bool with_payload)
     struct msg_slice slice = {.bits = {exclude, sizeof(exclude)}, .hashes = 16};
 
     workload_make(number, number, &message);
-    const struct msg_query_part part = {.filter = {message.filter, message.filter_bytes}};
-    const struct msg_request request = {
+    const struct hearsay_query_part part = {.filter = {message.filter, message.filter_bytes}};
+    const struct hearsay_request request = {
         .id = number + 2,
-        .kind = MSG_REQUEST_QUERY,
+        .kind = HEARSAY_REQUEST_QUERY,
         .query =
             {
                 .k = 100,
@@ -85,7 +85,7 @@ static int add_expensive(struct bytes *out, uint64_t number, bool with_payload)
                 .until_ms = INT64_MAX,
                 .metric = MSG_METRIC_PHI,
                 .order = MSG_ORDER_SIMILARITY,
-                .scope = MSG_SCOPE_HERE,
+                .scope = HEARSAY_SCOPE_HERE,
                 .exclude = &slice,
                 .exclude_count = with_payload ? 0 : 1,
                 .with_payload = with_payload,

@@ -72,7 +72,7 @@ struct load_client {
 static int connect_one(struct load_client *client)
 {
     struct connection *connection = &client->connections[client->connection_count];
-    struct msg_response welcome;
+    struct hearsay_response welcome;
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = client->connection_count};
 
     client->connection_count++;
@@ -108,7 +108,7 @@ static int connect_all(struct load_client *client)
 static int begin_watches(struct load_client *client)
 {
     struct frames frames = {0};
-    struct msg_response answer;
+    struct hearsay_response answer;
 
     int rc = load_standing_init(&client->standing, client->plan.seed + 3, client->plan.watches);
     if (rc == 0) {
@@ -117,7 +117,7 @@ static int begin_watches(struct load_client *client)
     for (size_t i = 0; i < frames.count && rc == 0; i++) {
         struct connection *connection = &client->connections[i % client->connection_count];
         rc = peer_ask(&connection->peer, &frames, i, &client->arena, &answer, NULL);
-        if (rc == 0 && answer.kind != MSG_RESPONSE_WATCHING) {
+        if (rc == 0 && answer.kind != HEARSAY_RESPONSE_WATCHING) {
             rc = bench_fail("a watch was refused");
         }
         arena_reset(&client->arena);
@@ -257,7 +257,8 @@ static void send_one(struct load_client *client, enum load_kind kind, struct loa
  */
 static void count_messages(struct load_client *client)
 {
-    const struct msg_request request = {.id = client->last_id + 1, .kind = MSG_REQUEST_SUMMARY};
+    const struct hearsay_request request = {.id = client->last_id + 1,
+                                            .kind = HEARSAY_REQUEST_SUMMARY};
 
     if (client->counting_id != 0) {
         return;
@@ -339,7 +340,7 @@ static void count_time(struct load_result *result, int64_t planned_ns)
 static void take_match(struct load_client *client, const struct msg_match *match,
                        struct load_result *result)
 {
-    const struct msg_bytes *id = &match->result.id;
+    const struct hearsay_bytes *id = &match->result.id;
     uint64_t number = 0;
 
     if (id->count == MESSAGE_ID_BYTES) {
@@ -359,14 +360,14 @@ static void take_match(struct load_client *client, const struct msg_match *match
 static void take_rest(struct load_client *client, const uint8_t *frame, size_t length,
                       struct load_result *results)
 {
-    struct msg_response response;
+    struct hearsay_response response;
     struct msg_error error;
 
     if (codec_decode_response(frame, length, &client->arena, &response, &error) != 0) {
         fail(client, "decoding", EPROTO);
-    } else if (response.kind == MSG_RESPONSE_MATCH) {
+    } else if (response.kind == HEARSAY_RESPONSE_MATCH) {
         take_match(client, &response.match, &results[LOAD_MATCH]);
-    } else if (response.kind == MSG_RESPONSE_SUMMARIZED && response.id == client->counting_id) {
+    } else if (response.kind == HEARSAY_RESPONSE_SUMMARIZED && response.id == client->counting_id) {
         client->messages = response.summarized.count;
         client->counting_id = 0;
     }

@@ -46,10 +46,10 @@ static int add_watch(const struct load_standing *standing, size_t i, struct byte
     struct workload_message message;
 
     workload_make(standing->seed, i, &message);
-    const struct msg_query_part part = {.filter = {message.filter, message.filter_bytes}};
-    const struct msg_request request = {
+    const struct hearsay_query_part part = {.filter = {message.filter, message.filter_bytes}};
+    const struct hearsay_request request = {
         .id = i + 1,
-        .kind = MSG_REQUEST_WATCH,
+        .kind = HEARSAY_REQUEST_WATCH,
         .watch =
             {
                 .query =
@@ -61,7 +61,7 @@ static int add_watch(const struct load_standing *standing, size_t i, struct byte
                         .until_ms = INT64_MAX,
                         .metric = MSG_METRIC_BITS,
                         .order = MSG_ORDER_SIMILARITY,
-                        .scope = MSG_SCOPE_HERE,
+                        .scope = HEARSAY_SCOPE_HERE,
                         .with_payload = true,
                     },
                 .after_seq = UINT64_MAX,

@@ -60,39 +60,39 @@ void peer_close(struct peer *peer)
  * The kind of an answer, by the tag of its body, which follows the id. Field n of wire type 2 has
  * the tag n * 8 + 2. An answer without a row is decoded to find its kind.
  */
-static enum msg_response_kind kind_of(const uint8_t *frame, size_t length)
+static enum hearsay_response_kind kind_of(const uint8_t *frame, size_t length)
 {
     size_t at = 0;
 
     if (length < 3 || frame[at++] != 0x08) {
-        return MSG_RESPONSE_UNKNOWN;
+        return HEARSAY_RESPONSE_UNKNOWN;
     }
     while (at < length && (frame[at] & 0x80) != 0) {
         at++;
     }
     if (++at >= length) {
-        return MSG_RESPONSE_UNKNOWN;
+        return HEARSAY_RESPONSE_UNKNOWN;
     }
     switch (frame[at]) {
     case 3 * 8 + 2:
-        return MSG_RESPONSE_DEPOSITED;
+        return HEARSAY_RESPONSE_DEPOSITED;
     case 4 * 8 + 2:
-        return MSG_RESPONSE_RESULTS;
+        return HEARSAY_RESPONSE_RESULTS;
     default:
-        return MSG_RESPONSE_UNKNOWN;
+        return HEARSAY_RESPONSE_UNKNOWN;
     }
 }
 
 static int complain(const uint8_t *frame, size_t length)
 {
     struct arena arena;
-    struct msg_response response;
+    struct hearsay_response response;
     struct msg_error error = {0};
 
     arena_init(&arena, alloc_system(), ARENA_BYTES);
     if (codec_decode_response(frame, length, &arena, &response, &error) != 0) {
         (void)bench_fail("an answer cannot be decoded: %s", error.message);
-    } else if (response.kind == MSG_RESPONSE_ERROR) {
+    } else if (response.kind == HEARSAY_RESPONSE_ERROR) {
         (void)bench_fail("the server refused: %s (%s)", msg_error_name(response.error.code),
                          response.error.message);
     } else {
@@ -310,7 +310,7 @@ int peer_run(struct peer *peers, size_t peer_count, const struct peer_load *load
 /* --- one request ------------------------------------------------------------------------------ */
 
 static int exchange(struct peer *peer, const uint8_t *bytes, size_t count, struct arena *arena,
-                    struct msg_response *out, size_t *out_bytes)
+                    struct hearsay_response *out, size_t *out_bytes)
 {
     const int64_t deadline_ns = stats_now_ns() + (int64_t)ASK_PATIENCE_MS * 1000000;
     struct pollfd polled = {.fd = peer->descriptor, .events = POLLIN};
@@ -340,18 +340,18 @@ static int exchange(struct peer *peer, const uint8_t *bytes, size_t count, struc
 }
 
 int peer_ask(struct peer *peer, const struct frames *frames, size_t number, struct arena *arena,
-             struct msg_response *out, size_t *out_bytes)
+             struct hearsay_response *out, size_t *out_bytes)
 {
     return exchange(peer, frames->bytes.data + frames->starts[number],
                     frames->starts[number + 1] - frames->starts[number], arena, out, out_bytes);
 }
 
-int peer_greet(struct peer *peer, struct arena *arena, struct msg_response *out)
+int peer_greet(struct peer *peer, struct arena *arena, struct hearsay_response *out)
 {
     static const char agent[] = "hearsay-bench";
-    const struct msg_request hello = {
+    const struct hearsay_request hello = {
         .id = 1,
-        .kind = MSG_REQUEST_HELLO,
+        .kind = HEARSAY_REQUEST_HELLO,
         .hello = {.versions = {LIMIT_VERSION}, .version_count = 1, .agent = {agent, strlen(agent)}},
     };
     struct bytes frame;
@@ -361,7 +361,7 @@ int peer_greet(struct peer *peer, struct arena *arena, struct msg_response *out)
     if (rc == 0) {
         rc = exchange(peer, frame.data, frame.count, arena, out, NULL);
     }
-    if (rc == 0 && out->kind != MSG_RESPONSE_WELCOME) {
+    if (rc == 0 && out->kind != HEARSAY_RESPONSE_WELCOME) {
         rc = bench_fail("the server did not welcome us");
     }
     bytes_deinit(&frame);

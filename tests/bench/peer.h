@@ -32,7 +32,7 @@ struct peer_load {
     const struct frames *frames; /* divided among the peers */
     uint64_t total;              /* requests in all */
     uint64_t window;             /* requests of one peer in flight */
-    enum msg_response_kind expected;
+    enum hearsay_response_kind expected;
     int64_t patience_ms;  /* for the whole of it */
     double *latencies_us; /* NULL, or room for total; one peer and a window of 1 */
 };
@@ -48,7 +48,7 @@ int peer_connect(struct peer *peer, uint16_t port);
 void peer_close(struct peer *peer); /* one that was never connected is fine */
 
 /* Says Hello and waits for Welcome, which borrows from the arena. Returns 0 or -1. */
-int peer_greet(struct peer *peer, struct arena *arena, struct msg_response *out);
+int peer_greet(struct peer *peer, struct arena *arena, struct hearsay_response *out);
 
 /*
  * Sends the load and waits for all answers. An answer of another kind, a closed connection or a
@@ -62,6 +62,6 @@ int peer_run(struct peer *peers, size_t peer_count, const struct peer_load *load
  * from the peer until its next use; the response is borrowed from the arena. Returns 0 or -1.
  */
 int peer_ask(struct peer *peer, const struct frames *frames, size_t number, struct arena *arena,
-             struct msg_response *out, size_t *out_bytes);
+             struct hearsay_response *out, size_t *out_bytes);
 
 #endif

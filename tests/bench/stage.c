@@ -24,7 +24,7 @@ static int greet_all(struct stage *stage)
 
     arena_init(&arena, alloc_system(), ARENA_BYTES);
     for (size_t i = 0; i < stage->peer_count && rc == 0; i++) {
-        struct msg_response welcome;
+        struct hearsay_response welcome;
         rc = peer_greet(&stage->peers[i], &arena, &welcome);
         arena_reset(&arena);
     }
@@ -47,17 +47,17 @@ int stage_begin(struct stage *stage, const struct bench_options *options, const 
 }
 
 /* A frame that the echo can write ids into. */
-static int encode(const struct msg_response *response, struct bytes *out)
+static int encode(const struct hearsay_response *response, struct bytes *out)
 {
-    struct msg_response with_id = *response;
+    struct hearsay_response with_id = *response;
 
     with_id.id = ECHO_ID;
     const int rc = codec_encode_response(&with_id, LIMIT_FRAME_BYTES_DEFAULT, out);
     return rc == 0 ? 0 : bench_fail("an answer of the echo's could not be encoded");
 }
 
-int stage_begin_echo(struct stage *stage, const struct msg_response *welcome,
-                     const struct msg_response *answer, size_t peer_count)
+int stage_begin_echo(struct stage *stage, const struct hearsay_response *welcome,
+                     const struct hearsay_response *answer, size_t peer_count)
 {
     struct bytes welcome_frame;
     struct bytes answer_frame;
@@ -102,7 +102,7 @@ int stage_deposit(struct stage *stage, const struct frames *frames, uint64_t in_
         .frames = frames,
         .total = frames->count,
         .window = in_flight / stage->peer_count,
-        .expected = MSG_RESPONSE_DEPOSITED,
+        .expected = HEARSAY_RESPONSE_DEPOSITED,
         .patience_ms = PATIENCE_MS,
     };
 

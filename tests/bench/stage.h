@@ -26,8 +26,8 @@ int stage_connect(struct stage *stage, size_t peer_count);
  * Starts an echo server and its connections, which do not say Hello. The server answers Hello with
  * `welcome` (NULL: not at all) and every other request with `answer`.
  */
-int stage_begin_echo(struct stage *stage, const struct msg_response *welcome,
-                     const struct msg_response *answer, size_t peer_count);
+int stage_begin_echo(struct stage *stage, const struct hearsay_response *welcome,
+                     const struct hearsay_response *answer, size_t peer_count);
 
 void stage_end(struct stage *stage); /* a zeroed one is fine */
 

@@ -113,9 +113,9 @@ void workload_make(uint64_t seed, uint64_t number, struct workload_message *out)
 
 /* --- frames ----------------------------------------------------------------------------------- */
 
-static void describe_deposit(const struct workload_message *message, struct msg_request *out)
+static void describe_deposit(const struct workload_message *message, struct hearsay_request *out)
 {
-    out->kind = MSG_REQUEST_DEPOSIT;
+    out->kind = HEARSAY_REQUEST_DEPOSIT;
     out->deposit = (struct msg_deposit){
         .id = {message->id, sizeof(message->id)},
         .filter = {message->filter, message->filter_bytes},
@@ -128,11 +128,11 @@ static void describe_deposit(const struct workload_message *message, struct msg_
     };
 }
 
-static void describe_query(const struct workload_message *message, struct msg_query_part *part,
-                           struct msg_request *out)
+static void describe_query(const struct workload_message *message, struct hearsay_query_part *part,
+                           struct hearsay_request *out)
 {
-    *part = (struct msg_query_part){.filter = {message->filter, message->filter_bytes}};
-    out->kind = MSG_REQUEST_QUERY;
+    *part = (struct hearsay_query_part){.filter = {message->filter, message->filter_bytes}};
+    out->kind = HEARSAY_REQUEST_QUERY;
     out->query = (struct msg_query){
         .k = WORKLOAD_K,
         .parts = part,
@@ -142,12 +142,12 @@ static void describe_query(const struct workload_message *message, struct msg_qu
         .until_ms = INT64_MAX,
         .metric = MSG_METRIC_BITS,
         .order = MSG_ORDER_SIMILARITY,
-        .scope = MSG_SCOPE_HERE,
+        .scope = HEARSAY_SCOPE_HERE,
         .wait_ms = LIMIT_WAIT_MS_DEFAULT,
     };
 }
 
-static int add_frame(struct bytes *out, const struct msg_request *request)
+static int add_frame(struct bytes *out, const struct hearsay_request *request)
 {
     return codec_encode_request(request, LIMIT_FRAME_BYTES_DEFAULT, out) == 0
                ? 0
@@ -157,7 +157,7 @@ static int add_frame(struct bytes *out, const struct msg_request *request)
 int frames_add_deposit(struct bytes *out, const struct workload_message *message,
                        uint64_t request_id, uint32_t ttl_s)
 {
-    struct msg_request request = {.id = request_id};
+    struct hearsay_request request = {.id = request_id};
 
     describe_deposit(message, &request);
     request.deposit.ttl_s = ttl_s;
@@ -167,8 +167,8 @@ int frames_add_deposit(struct bytes *out, const struct workload_message *message
 int frames_add_query_by(struct bytes *out, const struct workload_message *message,
                         uint64_t request_id, enum msg_metric metric)
 {
-    struct msg_query_part part;
-    struct msg_request request = {.id = request_id};
+    struct hearsay_query_part part;
+    struct hearsay_request request = {.id = request_id};
 
     describe_query(message, &part, &request);
     request.query.metric = metric;
@@ -180,7 +180,8 @@ int frames_add_query(struct bytes *out, const struct workload_message *message, 
     return frames_add_query_by(out, message, request_id, MSG_METRIC_BITS);
 }
 
-static int make_frames(struct frames *out, uint64_t seed, size_t count, enum msg_request_kind kind)
+static int make_frames(struct frames *out, uint64_t seed, size_t count,
+                       enum hearsay_request_kind kind)
 {
     int rc = 0;
 
@@ -194,7 +195,7 @@ static int make_frames(struct frames *out, uint64_t seed, size_t count, enum msg
         struct workload_message message;
 
         workload_make(seed, i, &message);
-        rc = kind == MSG_REQUEST_DEPOSIT
+        rc = kind == HEARSAY_REQUEST_DEPOSIT
                  ? frames_add_deposit(&out->bytes, &message, i + 1, WORKLOAD_TTL_S)
                  : frames_add_query(&out->bytes, &message, i + 1);
         out->starts[i + 1] = out->bytes.count;
@@ -204,12 +205,12 @@ static int make_frames(struct frames *out, uint64_t seed, size_t count, enum msg
 
 int frames_make_deposits(struct frames *out, uint64_t seed, size_t count)
 {
-    return make_frames(out, seed, count, MSG_REQUEST_DEPOSIT);
+    return make_frames(out, seed, count, HEARSAY_REQUEST_DEPOSIT);
 }
 
 int frames_make_queries(struct frames *out, uint64_t seed, size_t count)
 {
-    return make_frames(out, seed, count, MSG_REQUEST_QUERY);
+    return make_frames(out, seed, count, HEARSAY_REQUEST_QUERY);
 }
 
 void frames_deinit(struct frames *frames)

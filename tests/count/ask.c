@@ -40,11 +40,11 @@ static void read_whole(int client, uint8_t *bytes, size_t count)
 }
 
 /* Sends a frame, and reads the answer, which must be of this kind. */
-static void exchange_frame(int client, struct bytes *frame, enum msg_response_kind kind)
+static void exchange_frame(int client, struct bytes *frame, enum hearsay_response_kind kind)
 {
     static uint8_t answer[ANSWER_BYTES_MAX];
     uint8_t header[LIMIT_FRAME_HEADER_BYTES];
-    struct msg_response response = {.id = 0};
+    struct hearsay_response response = {.id = 0};
     struct msg_error error;
     struct arena arena;
 
@@ -61,18 +61,19 @@ static void exchange_frame(int client, struct bytes *frame, enum msg_response_ki
     arena_init(&arena, alloc_system(), ANSWER_BYTES_MAX);
     if (codec_decode_response(answer, bytes, &arena, &response, &error) != 0 ||
         response.kind != kind) {
-        count_fail("hearsayd refuses: %s",
-                   response.kind == MSG_RESPONSE_ERROR ? response.error.message : "another answer");
+        count_fail("hearsayd refuses: %s", response.kind == HEARSAY_RESPONSE_ERROR
+                                               ? response.error.message
+                                               : "another answer");
     }
     arena_deinit(&arena);
     bytes_consume(frame, frame->count);
 }
 
-static void ask_all(uint16_t port, uint32_t count, enum msg_response_kind kind,
+static void ask_all(uint16_t port, uint32_t count, enum hearsay_response_kind kind,
                     void (*add_request)(const struct filters *, size_t, struct bytes *))
 {
-    struct msg_request hello = {
-        .id = 1, .kind = MSG_REQUEST_HELLO, .hello = {.versions = {1}, .version_count = 1}};
+    struct hearsay_request hello = {
+        .id = 1, .kind = HEARSAY_REQUEST_HELLO, .hello = {.versions = {1}, .version_count = 1}};
     struct filters filters;
     struct bytes frame;
     int client = connect_to(port);
@@ -82,7 +83,7 @@ static void ask_all(uint16_t port, uint32_t count, enum msg_response_kind kind,
     if (codec_encode_request(&hello, LIMIT_FRAME_BYTES_DEFAULT, &frame) != 0) {
         count_fail("memory is short");
     }
-    exchange_frame(client, &frame, MSG_RESPONSE_WELCOME);
+    exchange_frame(client, &frame, HEARSAY_RESPONSE_WELCOME);
     for (uint32_t i = 0; i < count; i++) {
         add_request(&filters, i, &frame);
         exchange_frame(client, &frame, kind);
@@ -92,10 +93,10 @@ static void ask_all(uint16_t port, uint32_t count, enum msg_response_kind kind,
 
 void count_ask_queries(uint16_t port, uint32_t count)
 {
-    ask_all(port, count, MSG_RESPONSE_RESULTS, requests_add_query);
+    ask_all(port, count, HEARSAY_RESPONSE_RESULTS, requests_add_query);
 }
 
 void count_ask_deposits(uint16_t port, uint32_t count)
 {
-    ask_all(port, count, MSG_RESPONSE_DEPOSITED, requests_add_deposit);
+    ask_all(port, count, HEARSAY_RESPONSE_DEPOSITED, requests_add_deposit);
 }

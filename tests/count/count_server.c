@@ -92,8 +92,8 @@ static void start_loop(struct count_server *count)
 static void connect_client(struct count_server *count, const char *directory)
 {
     struct config_listener config = {.kind = CONFIG_LISTENER_UNIX};
-    struct msg_request hello = {
-        .id = 1, .kind = MSG_REQUEST_HELLO, .hello = {.versions = {1}, .version_count = 1}};
+    struct hearsay_request hello = {
+        .id = 1, .kind = HEARSAY_REQUEST_HELLO, .hello = {.versions = {1}, .version_count = 1}};
     char reason[CONFIG_REASON_BYTES] = "";
     struct bytes frame;
 

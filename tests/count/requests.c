@@ -63,7 +63,7 @@ void requests_describe(const struct requests_message *message, int64_t now_ms,
     memcpy(out->id, message->id, sizeof(out->id));
 }
 
-static void add_frame(const struct msg_request *request, struct bytes *out)
+static void add_frame(const struct hearsay_request *request, struct bytes *out)
 {
     if (codec_encode_request(request, LIMIT_FRAME_BYTES_DEFAULT, out) != 0) {
         count_fail("a request cannot be encoded");
@@ -73,7 +73,7 @@ static void add_frame(const struct msg_request *request, struct bytes *out)
 void requests_add_deposit(const struct filters *filters, size_t number, struct bytes *out)
 {
     struct requests_message message;
-    struct msg_request request = {.id = number + 2, .kind = MSG_REQUEST_DEPOSIT};
+    struct hearsay_request request = {.id = number + 2, .kind = HEARSAY_REQUEST_DEPOSIT};
 
     requests_make_message(filters, number, &message);
     request.deposit = (struct msg_deposit){
@@ -92,8 +92,8 @@ void requests_add_query(const struct filters *filters, size_t number, struct byt
 {
     size_t which = number % filters->queries.count;
     uint8_t filter[PROFILE_BYTES_MAX];
-    struct msg_query_part part = {.filter = {filter, bloom_bytes(filters->profile.bits)}};
-    struct msg_request request = {.id = number + 2, .kind = MSG_REQUEST_QUERY};
+    struct hearsay_query_part part = {.filter = {filter, bloom_bytes(filters->profile.bits)}};
+    struct hearsay_request request = {.id = number + 2, .kind = HEARSAY_REQUEST_QUERY};
 
     bloom_store(filters->queries.words + which * filters->filter_words, filters->profile.bits,
                 filter);
@@ -106,7 +106,7 @@ void requests_add_query(const struct filters *filters, size_t number, struct byt
         .until_ms = INT64_MAX,
         .metric = MSG_METRIC_DEFAULT,
         .order = MSG_ORDER_SIMILARITY,
-        .scope = MSG_SCOPE_HERE,
+        .scope = HEARSAY_SCOPE_HERE,
         .wait_ms = LIMIT_WAIT_MS_DEFAULT,
         .max_staleness_ms = UINT64_MAX,
         .with_payload = true,

@@ -62,20 +62,20 @@ static void prepare_work(struct summary_work *work)
 static void encode_groups(struct summary_work *work, const struct groups *groups)
 {
     static uint8_t unions[GROUPS_MAX][PROFILE_BYTES_MAX];
-    struct msg_summary_group list[GROUPS_MAX];
+    struct hearsay_summary_group list[GROUPS_MAX];
     const struct profile *profile = &work->filters.profile;
     uint32_t bits = profile->bits;
-    struct msg_response response = {.id = 1, .kind = MSG_RESPONSE_SUMMARIZED};
+    struct hearsay_response response = {.id = 1, .kind = HEARSAY_RESPONSE_SUMMARIZED};
 
     for (size_t i = 0; i < groups->count; i++) {
         const struct group *group = &groups->list[i];
 
         bloom_store(group->filter, bits, unions[i]);
-        list[i] = (struct msg_summary_group){.union_filter = {unions[i], bloom_bytes(bits)},
-                                             .least_count = profile->section_count,
-                                             .most_count = profile->section_count,
-                                             .count = group->count,
-                                             .newest_ms = group->newest_ms};
+        list[i] = (struct hearsay_summary_group){.union_filter = {unions[i], bloom_bytes(bits)},
+                                                 .least_count = profile->section_count,
+                                                 .most_count = profile->section_count,
+                                                 .count = group->count,
+                                                 .newest_ms = group->newest_ms};
         for (uint32_t s = 0; s < profile->section_count; s++) {
             list[i].least[s] = group->ranges[s].least;
             list[i].most[s] = group->ranges[s].most;
@@ -97,7 +97,7 @@ static void learn_groups(struct summary_work *work, uint32_t peer)
 {
     static uint64_t filters[GROUPS_MAX * PROFILE_WORDS_MAX];
     struct group groups[GROUPS_MAX];
-    struct msg_response response;
+    struct hearsay_response response;
     struct msg_error error;
     uint32_t bits = work->filters.profile.bits;
     size_t words = work->filters.filter_words;
@@ -108,9 +108,9 @@ static void learn_groups(struct summary_work *work, uint32_t peer)
                               &error) != 0) {
         count_fail("a summary cannot be decoded");
     }
-    const struct msg_summarized *got = &response.summarized;
+    const struct hearsay_summarized *got = &response.summarized;
     for (size_t i = 0; i < got->group_count; i++) {
-        const struct msg_summary_group *from = &got->groups[i];
+        const struct hearsay_summary_group *from = &got->groups[i];
 
         if (bloom_load(filters + i * words, bits, from->union_filter.data,
                        from->union_filter.count) != 0) {

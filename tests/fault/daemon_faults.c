@@ -95,7 +95,7 @@ void faults_turn(struct faults_fixture *fixture, const struct peer *peer)
 
 /* Sends what the peer has, and waits for one answer, or for the end of the connection. */
 enum outcome faults_exchange(struct faults_fixture *fixture, struct peer *peer,
-                             struct msg_response *out_response)
+                             struct hearsay_response *out_response)
 {
     const int64_t begin_ms = faults_real_ms();
 
@@ -115,18 +115,18 @@ enum outcome faults_exchange(struct faults_fixture *fixture, struct peer *peer,
 
 void faults_connect_peer(struct faults_fixture *fixture)
 {
-    struct msg_response response;
+    struct hearsay_response response;
 
     peer_init(&fixture->peer, loop_connect_unix(fixture->socket));
     assert_true(fixture->peer.fd >= 0);
     peer_put_hello(&fixture->peer);
     assert_int_equal(faults_exchange(fixture, &fixture->peer, &response), OUTCOME_ANSWERED);
-    assert_int_equal(response.kind, MSG_RESPONSE_WELCOME);
+    assert_int_equal(response.kind, HEARSAY_RESPONSE_WELCOME);
 }
 
 void faults_reconnect_if_dropped(struct faults_fixture *fixture)
 {
-    struct msg_response response;
+    struct hearsay_response response;
 
     (void)peer_take(&fixture->peer, &response); /* whether its end has come */
     if (fixture->peer.ended) {
@@ -136,8 +136,8 @@ void faults_reconnect_if_dropped(struct faults_fixture *fixture)
 }
 
 /* Asks while nothing fails. The answer is borrowed until the next one. */
-void faults_ask(struct faults_fixture *fixture, const struct msg_request *request,
-                struct msg_response *out_response)
+void faults_ask(struct faults_fixture *fixture, const struct hearsay_request *request,
+                struct hearsay_response *out_response)
 {
     peer_put(&fixture->peer, request);
     assert_int_equal(faults_exchange(fixture, &fixture->peer, out_response), OUTCOME_ANSWERED);
@@ -146,11 +146,11 @@ void faults_ask(struct faults_fixture *fixture, const struct msg_request *reques
 
 void faults_deposit_messages(struct faults_fixture *fixture)
 {
-    struct msg_response response;
+    struct hearsay_response response;
 
     for (uint8_t i = 1; i <= MESSAGES; i++) {
         faults_ask(fixture, server_fixture_deposit(i, i), &response);
-        assert_int_equal(response.kind, MSG_RESPONSE_DEPOSITED);
+        assert_int_equal(response.kind, HEARSAY_RESPONSE_DEPOSITED);
     }
 }
 
@@ -208,8 +208,8 @@ unsigned faults_next_place(unsigned nth)
     return nth + 1 + nth / 20;
 }
 
-bool faults_says_failure(const struct msg_response *response)
+bool faults_says_failure(const struct hearsay_response *response)
 {
-    return response->kind == MSG_RESPONSE_ERROR &&
+    return response->kind == HEARSAY_RESPONSE_ERROR &&
            (response->error.code == MSG_STORAGE || response->error.code == MSG_INTERNAL);
 }

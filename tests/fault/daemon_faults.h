@@ -67,22 +67,22 @@ enum outcome { OUTCOME_ANSWERED, OUTCOME_DROPPED };
 
 /* Sends what the peer has, and waits for one answer, or for the end of the connection. */
 enum outcome faults_exchange(struct faults_fixture *fixture, struct peer *peer,
-                             struct msg_response *out_response);
+                             struct hearsay_response *out_response);
 
 /* The fixture's client: connects and is greeted; again, if it was dropped. */
 void faults_connect_peer(struct faults_fixture *fixture);
 void faults_reconnect_if_dropped(struct faults_fixture *fixture);
 
 /* Asks while nothing fails. The answer is borrowed until the next one. */
-void faults_ask(struct faults_fixture *fixture, const struct msg_request *request,
-                struct msg_response *out_response);
+void faults_ask(struct faults_fixture *fixture, const struct hearsay_request *request,
+                struct hearsay_response *out_response);
 void faults_deposit_messages(struct faults_fixture *fixture);
 
 /* Every place, and a sample of them where there are thousands. */
 unsigned faults_next_place(unsigned nth);
 
 /* Whether it is an error that memory or storage that fails may lead to. */
-bool faults_says_failure(const struct msg_response *response);
+bool faults_says_failure(const struct hearsay_response *response);
 
 /* --- daemon_feed.c ---------------------------------------------------------------------------- */
 

@@ -15,8 +15,8 @@
 
 enum { PAGE_CHANGES = 4 };
 
-static const struct msg_text owner = {"default", 7};
-static const struct msg_text copy = {"copy", 4};
+static const struct hearsay_text owner = {"default", 7};
+static const struct hearsay_text copy = {"copy", 4};
 
 int faults_setup_bridge(void **state)
 {
@@ -48,13 +48,13 @@ static void become_bridge(struct faults_fixture *fixture)
 /* --- Changes ---------------------------------------------------------------------------------- */
 
 /* The bytes of an answer. */
-static void encode(const struct msg_response *response, struct bytes *out)
+static void encode(const struct hearsay_response *response, struct bytes *out)
 {
     bytes_init(out, alloc_system());
     assert_int_equal(codec_encode_response(response, LIMIT_FRAME_BYTES_MAX, out), 0);
 }
 
-static void expect_bytes(const struct msg_response *response, const struct bytes *right)
+static void expect_bytes(const struct hearsay_response *response, const struct bytes *right)
 {
     struct bytes found;
 
@@ -67,9 +67,9 @@ static void expect_bytes(const struct msg_response *response, const struct bytes
 static bool fail_changes(struct faults_fixture *fixture, const struct fault_case *fault,
                          unsigned nth, const struct bytes *right)
 {
-    const struct msg_request request = {
-        .id = 61, .kind = MSG_REQUEST_CHANGES, .changes = {.host = owner}};
-    struct msg_response response;
+    const struct hearsay_request request = {
+        .id = 61, .kind = HEARSAY_REQUEST_CHANGES, .changes = {.host = owner}};
+    struct hearsay_response response;
 
     become_bridge(fixture);
     peer_put(&fixture->peer, &request);
@@ -77,7 +77,7 @@ static bool fail_changes(struct faults_fixture *fixture, const struct fault_case
     const enum outcome outcome = faults_exchange(fixture, &fixture->peer, &response);
     const bool failed = fault_vfs_disarm();
     assert_true(failed || outcome == OUTCOME_ANSWERED);
-    if (outcome == OUTCOME_ANSWERED && response.kind == MSG_RESPONSE_CHANGED) {
+    if (outcome == OUTCOME_ANSWERED && response.kind == HEARSAY_RESPONSE_CHANGED) {
         expect_bytes(&response, right);
     } else if (outcome == OUTCOME_ANSWERED) {
         assert_true(failed && faults_says_failure(&response));
@@ -91,15 +91,15 @@ static bool fail_changes(struct faults_fixture *fixture, const struct fault_case
 
 void test_feed_changes(void **state)
 {
-    const struct msg_request request = {
-        .id = 61, .kind = MSG_REQUEST_CHANGES, .changes = {.host = owner}};
+    const struct hearsay_request request = {
+        .id = 61, .kind = HEARSAY_REQUEST_CHANGES, .changes = {.host = owner}};
     struct faults_fixture *fixture = *state;
-    struct msg_response response;
+    struct hearsay_response response;
     struct bytes right;
 
     become_bridge(fixture);
     faults_ask(fixture, &request, &response);
-    assert_int_equal(response.kind, MSG_RESPONSE_CHANGED);
+    assert_int_equal(response.kind, HEARSAY_RESPONSE_CHANGED);
     assert_int_equal(response.changed.change_count, MESSAGES);
     encode(&response, &right);
     for (size_t i = 0; i < FAULTS_CASES; i++) {
@@ -121,8 +121,8 @@ void test_feed_changes(void **state)
 struct page {
     uint8_t id[LIMIT_ID_BYTES];
     uint8_t gone[LIMIT_ID_BYTES];
-    struct msg_change changes[PAGE_CHANGES];
-    struct msg_request request;
+    struct hearsay_change changes[PAGE_CHANGES];
+    struct hearsay_request request;
 };
 
 static void make_page(struct faults_fixture *fixture, struct page *page)
@@ -134,44 +134,46 @@ static void make_page(struct faults_fixture *fixture, struct page *page)
     memset(page, 0, sizeof(*page));
     memcpy(page->gone, &last, sizeof(last));
     memcpy(page->id, &fixture->next_id, sizeof(fixture->next_id));
-    page->changes[0] = (struct msg_change){.has_message = true,
-                                           .message = {.id = {page->id, LIMIT_ID_BYTES},
-                                                       .filter = like->filter,
-                                                       .payload = like->payload,
-                                                       .deposited_ms = now_ms,
-                                                       .expires_ms = now_ms + 3600000,
-                                                       .reach_ppm = LIMIT_DISTANCE_PPM}};
-    page->changes[1] = (struct msg_change){.has_gone = true,
-                                           .gone = {.id = {page->gone, LIMIT_ID_BYTES},
-                                                    .until_ms = now_ms + 3600000,
-                                                    .why = MSG_WAS_WITHDRAWN}};
+    page->changes[0] = (struct hearsay_change){.has_message = true,
+                                               .message = {.id = {page->id, LIMIT_ID_BYTES},
+                                                           .filter = like->filter,
+                                                           .payload = like->payload,
+                                                           .deposited_ms = now_ms,
+                                                           .expires_ms = now_ms + 3600000,
+                                                           .reach_ppm = LIMIT_DISTANCE_PPM}};
+    page->changes[1] = (struct hearsay_change){.has_gone = true,
+                                               .gone = {.id = {page->gone, LIMIT_ID_BYTES},
+                                                        .until_ms = now_ms + 3600000,
+                                                        .why = HEARSAY_WAS_WITHDRAWN}};
     for (int i = 0; i < 2; i++) { /* newer than all before, by the number */
         page->changes[2 + i] =
-            (struct msg_change){.has_rule = true,
-                                .rule = {.kind = PERSIST_ACCEPT,
-                                         .number = (uint32_t)i,
-                                         .created_ms = (int64_t)fixture->next_id * 2 + i}};
+            (struct hearsay_change){.has_rule = true,
+                                    .rule = {.kind = PERSIST_ACCEPT,
+                                             .number = (uint32_t)i,
+                                             .created_ms = (int64_t)fixture->next_id * 2 + i}};
     }
-    page->request = (struct msg_request){.id = 62, .kind = MSG_REQUEST_APPLY};
-    page->request.apply = (struct msg_apply){
-        .host = copy, .changes = page->changes, .change_count = PAGE_CHANGES, .as = MSG_AS_REPLICA};
+    page->request = (struct hearsay_request){.id = 62, .kind = HEARSAY_REQUEST_APPLY};
+    page->request.apply = (struct hearsay_apply){.host = copy,
+                                                 .changes = page->changes,
+                                                 .change_count = PAGE_CHANGES,
+                                                 .as = HEARSAY_AS_REPLICA};
 }
 
 /* Whether the copy has the message, by `get`. */
 static bool copy_has(struct faults_fixture *fixture, const uint8_t *id)
 {
-    const struct msg_request request = {
-        .id = 63, .kind = MSG_REQUEST_GET, .get = {.host = copy, .id = {id, LIMIT_ID_BYTES}}};
-    struct msg_response response;
+    const struct hearsay_request request = {
+        .id = 63, .kind = HEARSAY_REQUEST_GET, .get = {.host = copy, .id = {id, LIMIT_ID_BYTES}}};
+    struct hearsay_response response;
 
     faults_ask(fixture, &request, &response);
-    assert_true(response.kind == MSG_RESPONSE_GOT || response.error.code == MSG_NOT_FOUND);
-    return response.kind == MSG_RESPONSE_GOT;
+    assert_true(response.kind == HEARSAY_RESPONSE_GOT || response.error.code == MSG_NOT_FOUND);
+    return response.kind == HEARSAY_RESPONSE_GOT;
 }
 
 static bool fail_apply(struct faults_fixture *fixture, const struct fault_case *fault, unsigned nth)
 {
-    struct msg_response response;
+    struct hearsay_response response;
     struct page page;
     bool is_acknowledged = false;
 
@@ -183,7 +185,7 @@ static bool fail_apply(struct faults_fixture *fixture, const struct fault_case *
     const bool failed = fault_vfs_disarm();
     assert_true(failed || outcome == OUTCOME_ANSWERED);
     if (outcome == OUTCOME_ANSWERED) {
-        is_acknowledged = response.kind == MSG_RESPONSE_APPLIED;
+        is_acknowledged = response.kind == HEARSAY_RESPONSE_APPLIED;
         assert_true(is_acknowledged || (failed && faults_says_failure(&response)));
         assert_true(!is_acknowledged || response.applied.conflicts == 0);
     }
@@ -194,7 +196,7 @@ static bool fail_apply(struct faults_fixture *fixture, const struct fault_case *
     assert_true(is_there || !is_acknowledged || failed);
     assert_false(is_acknowledged && copy_has(fixture, page.gone));
     faults_ask(fixture, &page.request, &response);
-    assert_int_equal(response.kind, MSG_RESPONSE_APPLIED);
+    assert_int_equal(response.kind, HEARSAY_RESPONSE_APPLIED);
     assert_true(!is_acknowledged || response.applied.changed == 0);
     assert_true(copy_has(fixture, page.id) || failed);
     assert_false(copy_has(fixture, page.gone));

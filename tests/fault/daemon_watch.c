@@ -23,12 +23,12 @@ struct watcher {
 
 static void put_watch(struct peer *peer, uint64_t after_seq)
 {
-    struct msg_request request = *server_fixture_query(WATCH_ID, 1);
+    struct hearsay_request request = *server_fixture_query(WATCH_ID, 1);
     struct msg_query query = request.query;
 
     query.k = 0;
     query.with_payload = true; /* everything fits: its bound is 1 */
-    request.kind = MSG_REQUEST_WATCH;
+    request.kind = HEARSAY_REQUEST_WATCH;
     request.watch = (struct msg_watch){.query = query, .after_seq = after_seq};
     peer_put(peer, &request);
 }
@@ -52,23 +52,23 @@ static void take_match(struct watcher *watcher, const struct msg_match *match)
 static void watch_once(struct faults_fixture *fixture, struct watcher *watcher,
                        const struct fault_case *fault, unsigned nth, bool *out_failed)
 {
-    struct msg_response response;
+    struct hearsay_response response;
     struct peer peer;
 
     peer_init(&peer, loop_connect_unix(fixture->socket));
     assert_true(peer.fd >= 0);
     peer_put_hello(&peer);
     assert_int_equal(faults_exchange(fixture, &peer, &response), OUTCOME_ANSWERED);
-    assert_int_equal(response.kind, MSG_RESPONSE_WELCOME);
+    assert_int_equal(response.kind, HEARSAY_RESPONSE_WELCOME);
     put_watch(&peer, watcher->last_seq);
     if (fault != NULL) {
         fault_vfs_arm(fault->kinds, nth, fault->times);
     }
     while (watcher->seen < MESSAGES &&
            faults_exchange(fixture, &peer, &response) == OUTCOME_ANSWERED) {
-        if (response.kind == MSG_RESPONSE_MATCH) {
+        if (response.kind == HEARSAY_RESPONSE_MATCH) {
             take_match(watcher, &response.match);
-        } else if (response.kind != MSG_RESPONSE_WATCHING) {
+        } else if (response.kind != HEARSAY_RESPONSE_WATCHING) {
             assert_true(faults_says_failure(&response));
             break;
         }

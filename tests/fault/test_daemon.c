@@ -33,73 +33,74 @@ static const uint8_t token[LIMIT_TOKEN_BYTES];
 static uint8_t token_hash[LIMIT_HASH_BYTES];
 
 /* A message that nobody has had yet. */
-static struct msg_request new_deposit(struct faults_fixture *fixture)
+static struct hearsay_request new_deposit(struct faults_fixture *fixture)
 {
-    struct msg_request request = *server_fixture_deposit(50, FIRST_NEW);
+    struct hearsay_request request = *server_fixture_deposit(50, FIRST_NEW);
 
     fixture->next_id++;
     memset(fixture->id, 0xee, sizeof(fixture->id));
     memcpy(fixture->id, &fixture->next_id, sizeof(fixture->next_id));
-    request.deposit.id = (struct msg_bytes){fixture->id, sizeof(fixture->id)};
-    request.deposit.withdraw_hash = (struct msg_bytes){token_hash, sizeof(token_hash)};
+    request.deposit.id = (struct hearsay_bytes){fixture->id, sizeof(fixture->id)};
+    request.deposit.withdraw_hash = (struct hearsay_bytes){token_hash, sizeof(token_hash)};
     return request;
 }
 
 /* The id of the message that a request of the operator is about. */
-static struct msg_bytes *id_of(struct msg_request *request)
+static struct hearsay_bytes *id_of(struct hearsay_request *request)
 {
-    return request->kind == MSG_REQUEST_HIDE     ? &request->hide.id
-           : request->kind == MSG_REQUEST_REMOVE ? &request->remove.id
-                                                 : &request->restore.id;
+    return request->kind == HEARSAY_REQUEST_HIDE     ? &request->hide.id
+           : request->kind == HEARSAY_REQUEST_REMOVE ? &request->remove.id
+                                                     : &request->restore.id;
 }
 
-static struct msg_request make_request(struct faults_fixture *fixture, enum msg_request_kind kind)
+static struct hearsay_request make_request(struct faults_fixture *fixture,
+                                           enum hearsay_request_kind kind)
 {
     static uint8_t id[LIMIT_ID_BYTES];
-    struct msg_request request = {.id = 60, .kind = kind};
+    struct hearsay_request request = {.id = 60, .kind = kind};
 
     memset(id, 0, sizeof(id));
     id[0] = 3;
     switch (kind) {
-    case MSG_REQUEST_QUERY:
+    case HEARSAY_REQUEST_QUERY:
         request = *server_fixture_query(60, 5);
         request.query.max_distance_ppm = 950000; /* some of the messages that stay */
         request.query.with_payload = true;
         break;
-    case MSG_REQUEST_GET:
-        request.get.id = (struct msg_bytes){id, sizeof(id)};
+    case HEARSAY_REQUEST_GET:
+        request.get.id = (struct hearsay_bytes){id, sizeof(id)};
         break;
-    case MSG_REQUEST_EXPORT:
-        request.export.limit = MESSAGES; /* they were the first */
+    case HEARSAY_REQUEST_EXPORT:
+        request.export_.limit = MESSAGES; /* they were the first */
         break;
-    case MSG_REQUEST_BACKUP:
-        request.backup.path = (struct msg_text){fixture->backup, strlen(fixture->backup)};
+    case HEARSAY_REQUEST_BACKUP:
+        request.backup.path = (struct hearsay_text){fixture->backup, strlen(fixture->backup)};
         (void)remove(fixture->backup);
         break;
-    case MSG_REQUEST_BAN:
-        request.ban.payload_hash = (struct msg_bytes){token_hash, sizeof(token_hash)};
+    case HEARSAY_REQUEST_BAN:
+        request.ban.payload_hash = (struct hearsay_bytes){token_hash, sizeof(token_hash)};
         break;
-    case MSG_REQUEST_UNBAN:
-        request.unban.payload_hash = (struct msg_bytes){token_hash, sizeof(token_hash)};
+    case HEARSAY_REQUEST_UNBAN:
+        request.unban.payload_hash = (struct hearsay_bytes){token_hash, sizeof(token_hash)};
         break;
-    case MSG_REQUEST_NOTICE:
-        request.notice.text = (struct msg_text){"x", 1}; /* the same each time */
+    case HEARSAY_REQUEST_NOTICE:
+        request.notice.text = (struct hearsay_text){"x", 1}; /* the same each time */
         break;
-    case MSG_REQUEST_ACCEPT:
-        request.accept.mode = (struct msg_text){"open", 4};
+    case HEARSAY_REQUEST_ACCEPT:
+        request.accept.mode = (struct hearsay_text){"open", 4};
         break;
-    case MSG_REQUEST_HIDE: /* of one that nobody has */
-    case MSG_REQUEST_REMOVE:
-    case MSG_REQUEST_RESTORE:
+    case HEARSAY_REQUEST_HIDE: /* of one that nobody has */
+    case HEARSAY_REQUEST_REMOVE:
+    case HEARSAY_REQUEST_RESTORE:
         id[0] = 0xfe;
-        *id_of(&request) = (struct msg_bytes){id, sizeof(id)};
+        *id_of(&request) = (struct hearsay_bytes){id, sizeof(id)};
         break;
-    case MSG_REQUEST_REPORT:
-        request.report.id = (struct msg_bytes){id, sizeof(id)};
+    case HEARSAY_REQUEST_REPORT:
+        request.report.id = (struct hearsay_bytes){id, sizeof(id)};
         request.report.kind = MSG_REPORT_OTHER_KIND;
         break;
-    case MSG_REQUEST_LOG_LEVEL:
-        request.log_level.level = (struct msg_text){"error", 5};
+    case HEARSAY_REQUEST_LOG_LEVEL:
+        request.log_level.level = (struct hearsay_text){"error", 5};
         break;
     default:
         break;
@@ -108,24 +109,24 @@ static struct msg_request make_request(struct faults_fixture *fixture, enum msg_
 }
 
 /* The answer's bytes, where they must be the same each time; else only its kind. */
-static void digest(const struct msg_response *response, uint8_t out[32])
+static void digest(const struct hearsay_response *response, uint8_t out[32])
 {
-    struct msg_response copy = *response;
+    struct hearsay_response copy = *response;
     struct bytes bytes;
 
     bytes_init(&bytes, alloc_system());
     switch (response->kind) {
-    case MSG_RESPONSE_RESULTS:
+    case HEARSAY_RESPONSE_RESULTS:
         copy.results.comparisons = 0;
         break;
-    case MSG_RESPONSE_GOT:
-    case MSG_RESPONSE_EXPORTED:
+    case HEARSAY_RESPONSE_GOT:
+    case HEARSAY_RESPONSE_EXPORTED:
         break;
-    case MSG_RESPONSE_ERROR:
+    case HEARSAY_RESPONSE_ERROR:
         copy.error.message[0] = '\0';
         break;
     default:
-        copy = (struct msg_response){.id = response->id, .kind = MSG_RESPONSE_ERROR};
+        copy = (struct hearsay_response){.id = response->id, .kind = HEARSAY_RESPONSE_ERROR};
         copy.error.code = MSG_INTERNAL;
         copy.error.retry_after_ms = (uint64_t)response->kind;
     }
@@ -136,10 +137,10 @@ static void digest(const struct msg_response *response, uint8_t out[32])
 
 /* One round of a request that changes nothing. Whether anything failed. */
 static bool fail_question(struct faults_fixture *fixture, const struct fault_case *fault,
-                          unsigned nth, enum msg_request_kind kind, const uint8_t right[32])
+                          unsigned nth, enum hearsay_request_kind kind, const uint8_t right[32])
 {
-    struct msg_request request = make_request(fixture, kind);
-    struct msg_response response;
+    struct hearsay_request request = make_request(fixture, kind);
+    struct hearsay_response response;
     uint8_t found[32];
 
     peer_put(&fixture->peer, &request);
@@ -152,7 +153,7 @@ static bool fail_question(struct faults_fixture *fixture, const struct fault_cas
         if (memcmp(found, right, 32) != 0 && !(failed && faults_says_failure(&response))) {
             fail_msg("request %d, %s, place %u: kind %d: %s", (int)kind, fault->name, nth,
                      (int)response.kind,
-                     response.kind == MSG_RESPONSE_ERROR ? response.error.message : "wrong");
+                     response.kind == HEARSAY_RESPONSE_ERROR ? response.error.message : "wrong");
         }
     }
     faults_reconnect_if_dropped(fixture);
@@ -163,10 +164,10 @@ static bool fail_question(struct faults_fixture *fixture, const struct fault_cas
     return failed;
 }
 
-static void sweep_question(struct faults_fixture *fixture, enum msg_request_kind kind)
+static void sweep_question(struct faults_fixture *fixture, enum hearsay_request_kind kind)
 {
-    const struct msg_request request = make_request(fixture, kind);
-    struct msg_response response;
+    const struct hearsay_request request = make_request(fixture, kind);
+    struct hearsay_response response;
     uint8_t right[32];
 
     faults_ask(fixture, &request, &response);
@@ -185,14 +186,16 @@ static void sweep_question(struct faults_fixture *fixture, enum msg_request_kind
 static void test_questions(void **state)
 {
     /* Unban finds nothing to unban: Ban comes later, and is the same each time. */
-    static const enum msg_request_kind kinds[] = {
-        MSG_REQUEST_PING,    MSG_REQUEST_QUERY,  MSG_REQUEST_GET,       MSG_REQUEST_EXPORT,
-        MSG_REQUEST_SUMMARY, MSG_REQUEST_HERE,   MSG_REQUEST_STATS,     MSG_REQUEST_UNBAN,
-        MSG_REQUEST_BAN,     MSG_REQUEST_BANS,   MSG_REQUEST_ACCEPT,    MSG_REQUEST_REMOVE,
-        MSG_REQUEST_RESTORE, MSG_REQUEST_REPORT, MSG_REQUEST_REPORTED,  MSG_REQUEST_CHECK,
-        MSG_REQUEST_BACKUP,  MSG_REQUEST_RELOAD, MSG_REQUEST_LOG_LEVEL, MSG_REQUEST_COMPACT,
-        MSG_REQUEST_HELLO,   MSG_REQUEST_NOTICE, MSG_REQUEST_HIDE,      MSG_REQUEST_DECISIONS,
-        MSG_REQUEST_SIMILAR,
+    static const enum hearsay_request_kind kinds[] = {
+        HEARSAY_REQUEST_PING,      HEARSAY_REQUEST_QUERY,   HEARSAY_REQUEST_GET,
+        HEARSAY_REQUEST_EXPORT,    HEARSAY_REQUEST_SUMMARY, HEARSAY_REQUEST_HERE,
+        HEARSAY_REQUEST_STATS,     HEARSAY_REQUEST_UNBAN,   HEARSAY_REQUEST_BAN,
+        HEARSAY_REQUEST_BANS,      HEARSAY_REQUEST_ACCEPT,  HEARSAY_REQUEST_REMOVE,
+        HEARSAY_REQUEST_RESTORE,   HEARSAY_REQUEST_REPORT,  HEARSAY_REQUEST_REPORTED,
+        HEARSAY_REQUEST_CHECK,     HEARSAY_REQUEST_BACKUP,  HEARSAY_REQUEST_RELOAD,
+        HEARSAY_REQUEST_LOG_LEVEL, HEARSAY_REQUEST_COMPACT, HEARSAY_REQUEST_HELLO,
+        HEARSAY_REQUEST_NOTICE,    HEARSAY_REQUEST_HIDE,    HEARSAY_REQUEST_DECISIONS,
+        HEARSAY_REQUEST_SIMILAR,
     };
 
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
@@ -209,15 +212,15 @@ enum { SHOWN = -1 };
  */
 static int ask_state(struct faults_fixture *fixture)
 {
-    const struct msg_request request = {
+    const struct hearsay_request request = {
         .id = 71,
-        .kind = MSG_REQUEST_GET,
+        .kind = HEARSAY_REQUEST_GET,
         .get = {.id = {fixture->id, sizeof(fixture->id)}},
     };
-    struct msg_response response;
+    struct hearsay_response response;
 
     faults_ask(fixture, &request, &response);
-    return response.kind == MSG_RESPONSE_GOT ? SHOWN : (int)response.error.code;
+    return response.kind == HEARSAY_RESPONSE_GOT ? SHOWN : (int)response.error.code;
 }
 
 static bool is_there(struct faults_fixture *fixture)
@@ -231,8 +234,8 @@ static bool is_there(struct faults_fixture *fixture)
 static bool fail_deposit(struct faults_fixture *fixture, const struct fault_case *fault,
                          unsigned nth)
 {
-    const struct msg_request request = new_deposit(fixture);
-    struct msg_response response;
+    const struct hearsay_request request = new_deposit(fixture);
+    struct hearsay_response response;
     bool acknowledged = false;
     bool refused = false;
 
@@ -242,7 +245,7 @@ static bool fail_deposit(struct faults_fixture *fixture, const struct fault_case
     const bool failed = fault_vfs_disarm();
     assert_true(failed || outcome == OUTCOME_ANSWERED);
     if (outcome == OUTCOME_ANSWERED) {
-        acknowledged = response.kind == MSG_RESPONSE_DEPOSITED && !response.deposited.duplicate;
+        acknowledged = response.kind == HEARSAY_RESPONSE_DEPOSITED && !response.deposited.duplicate;
         assert_true(acknowledged || (failed && faults_says_failure(&response)));
         refused = !acknowledged && response.error.code == MSG_STORAGE;
     }
@@ -253,7 +256,7 @@ static bool fail_deposit(struct faults_fixture *fixture, const struct fault_case
         assert_false(is_there(fixture));
     }
     faults_ask(fixture, &request, &response);
-    assert_int_equal(response.kind, MSG_RESPONSE_DEPOSITED);
+    assert_int_equal(response.kind, HEARSAY_RESPONSE_DEPOSITED);
     assert_true(response.deposited.duplicate || !acknowledged);
     assert_false(response.deposited.duplicate && refused);
     assert_true(is_there(fixture));
@@ -263,25 +266,25 @@ static bool fail_deposit(struct faults_fixture *fixture, const struct fault_case
 static bool fail_withdrawal(struct faults_fixture *fixture, const struct fault_case *fault,
                             unsigned nth)
 {
-    const struct msg_request deposit = new_deposit(fixture);
-    const struct msg_request request = {
+    const struct hearsay_request deposit = new_deposit(fixture);
+    const struct hearsay_request request = {
         .id = 80,
-        .kind = MSG_REQUEST_WITHDRAW,
+        .kind = HEARSAY_REQUEST_WITHDRAW,
         .withdraw = {.id = {fixture->id, sizeof(fixture->id)}, .token = {token, sizeof(token)}},
     };
-    struct msg_response response;
+    struct hearsay_response response;
     bool acknowledged = false;
     bool refused = false;
 
     faults_ask(fixture, &deposit, &response);
-    assert_int_equal(response.kind, MSG_RESPONSE_DEPOSITED);
+    assert_int_equal(response.kind, HEARSAY_RESPONSE_DEPOSITED);
     peer_put(&fixture->peer, &request);
     fault_vfs_arm(fault->kinds, nth, fault->times);
     const enum outcome outcome = faults_exchange(fixture, &fixture->peer, &response);
     const bool failed = fault_vfs_disarm();
     assert_true(failed || outcome == OUTCOME_ANSWERED);
     if (outcome == OUTCOME_ANSWERED) {
-        acknowledged = response.kind == MSG_RESPONSE_WITHDRAWN;
+        acknowledged = response.kind == HEARSAY_RESPONSE_WITHDRAWN;
         assert_true(acknowledged || (failed && faults_says_failure(&response)));
         refused = !acknowledged;
     }
@@ -289,7 +292,7 @@ static bool fail_withdrawal(struct faults_fixture *fixture, const struct fault_c
     assert_false(acknowledged && is_there(fixture));
     assert_false(refused && !is_there(fixture));
     faults_ask(fixture, &request, &response);
-    assert_true(response.kind == MSG_RESPONSE_WITHDRAWN ||
+    assert_true(response.kind == HEARSAY_RESPONSE_WITHDRAWN ||
                 (!refused && response.error.code == MSG_NOT_FOUND));
     assert_false(is_there(fixture));
     return failed;
@@ -297,18 +300,18 @@ static bool fail_withdrawal(struct faults_fixture *fixture, const struct fault_c
 
 /* An act of the operator, and what `get` says before it, and after it. */
 struct act {
-    enum msg_request_kind kind;
-    enum msg_response_kind done;
+    enum hearsay_request_kind kind;
+    enum hearsay_response_kind done;
     int before;
     int after;
 };
 
 /* The acts on one message, in this order. */
 static const struct act acts[] = {
-    {MSG_REQUEST_HIDE, MSG_RESPONSE_HIDDEN, SHOWN, MSG_NOT_FOUND},
-    {MSG_REQUEST_RESTORE, MSG_RESPONSE_RESTORED, MSG_NOT_FOUND, SHOWN},
-    {MSG_REQUEST_REMOVE, MSG_RESPONSE_REMOVED, SHOWN, MSG_REMOVED},
-    {MSG_REQUEST_RESTORE, MSG_RESPONSE_RESTORED, MSG_REMOVED, SHOWN},
+    {HEARSAY_REQUEST_HIDE, HEARSAY_RESPONSE_HIDDEN, SHOWN, MSG_NOT_FOUND},
+    {HEARSAY_REQUEST_RESTORE, HEARSAY_RESPONSE_RESTORED, MSG_NOT_FOUND, SHOWN},
+    {HEARSAY_REQUEST_REMOVE, HEARSAY_RESPONSE_REMOVED, SHOWN, MSG_REMOVED},
+    {HEARSAY_REQUEST_RESTORE, HEARSAY_RESPONSE_RESTORED, MSG_REMOVED, SHOWN},
 };
 
 /*
@@ -318,12 +321,12 @@ static const struct act acts[] = {
 static bool fail_act(struct faults_fixture *fixture, const struct fault_case *fault, unsigned nth,
                      const struct act *act)
 {
-    struct msg_request request = {.id = 81, .kind = act->kind};
-    struct msg_response response;
+    struct hearsay_request request = {.id = 81, .kind = act->kind};
+    struct hearsay_response response;
     bool acknowledged = false;
     bool refused = false;
 
-    *id_of(&request) = (struct msg_bytes){fixture->id, sizeof(fixture->id)};
+    *id_of(&request) = (struct hearsay_bytes){fixture->id, sizeof(fixture->id)};
     peer_put(&fixture->peer, &request);
     fault_vfs_arm(fault->kinds, nth, fault->times);
     const enum outcome outcome = faults_exchange(fixture, &fixture->peer, &response);
@@ -334,7 +337,7 @@ static bool fail_act(struct faults_fixture *fixture, const struct fault_case *fa
         if (!acknowledged && !(failed && faults_says_failure(&response))) {
             fail_msg("act %d, %s, place %u, %s: kind %d: %s", (int)act->kind, fault->name, nth,
                      failed ? "failed" : "did not fail", (int)response.kind,
-                     response.kind == MSG_RESPONSE_ERROR ? response.error.message : "wrong");
+                     response.kind == HEARSAY_RESPONSE_ERROR ? response.error.message : "wrong");
         }
         refused = !acknowledged && response.error.code == MSG_STORAGE;
     }
@@ -344,7 +347,7 @@ static bool fail_act(struct faults_fixture *fixture, const struct fault_case *fa
     assert_false(refused && now == act->after);
     faults_ask(fixture, &request, &response);
     assert_true(response.kind == act->done ||
-                (now == act->after && response.kind == MSG_RESPONSE_ERROR &&
+                (now == act->after && response.kind == HEARSAY_RESPONSE_ERROR &&
                  response.error.code == MSG_INVALID));
     assert_int_equal(ask_state(fixture), act->after);
     return failed;
@@ -353,12 +356,12 @@ static bool fail_act(struct faults_fixture *fixture, const struct fault_case *fa
 /* All acts on a new message. Whether anything failed. */
 static bool fail_acts(struct faults_fixture *fixture, const struct fault_case *fault, unsigned nth)
 {
-    const struct msg_request deposit = new_deposit(fixture);
-    struct msg_response response;
+    const struct hearsay_request deposit = new_deposit(fixture);
+    struct hearsay_response response;
     bool failed = false;
 
     faults_ask(fixture, &deposit, &response);
-    assert_int_equal(response.kind, MSG_RESPONSE_DEPOSITED);
+    assert_int_equal(response.kind, HEARSAY_RESPONSE_DEPOSITED);
     for (size_t i = 0; i < sizeof(acts) / sizeof(acts[0]); i++) {
         failed = fail_act(fixture, fault, nth, &acts[i]) || failed;
     }
@@ -395,7 +398,7 @@ static void test_changes(void **state)
 static bool fail_connection(struct faults_fixture *fixture, const struct fault_case *fault,
                             unsigned nth)
 {
-    struct msg_response response;
+    struct hearsay_response response;
     struct peer peer;
 
     peer_init(&peer, loop_connect_unix(fixture->socket));
@@ -418,16 +421,16 @@ static bool fail_connection(struct faults_fixture *fixture, const struct fault_c
     const enum outcome outcome = faults_exchange(fixture, &peer, &response);
     failed = fault_vfs_disarm() || failed;
     if (outcome == OUTCOME_ANSWERED) {
-        assert_true(response.kind == MSG_RESPONSE_WELCOME ||
+        assert_true(response.kind == HEARSAY_RESPONSE_WELCOME ||
                     (failed && faults_says_failure(&response)));
     } else {
         assert_true(failed);
     }
     peer_deinit(&peer);
     /* The one who was there has noticed nothing, and new ones are welcome. */
-    const struct msg_request ping = {.id = 90, .kind = MSG_REQUEST_PING};
+    const struct hearsay_request ping = {.id = 90, .kind = HEARSAY_REQUEST_PING};
     faults_ask(fixture, &ping, &response);
-    assert_int_equal(response.kind, MSG_RESPONSE_PONG);
+    assert_int_equal(response.kind, HEARSAY_RESPONSE_PONG);
     return failed;
 }
 
@@ -506,15 +509,15 @@ static void await_sweep(struct faults_fixture *fixture)
 static bool fail_sweep(struct faults_fixture *fixture, const struct fault_case *fault, unsigned nth)
 {
     struct service *service = fixture->server.service;
-    struct msg_response response;
+    struct hearsay_response response;
 
     for (unsigned i = 0; i < EXPIRING; i++) {
-        struct msg_request request = new_deposit(fixture);
+        struct hearsay_request request = new_deposit(fixture);
 
         request.deposit.has_ttl_s = true;
         request.deposit.ttl_s = 1;
         faults_ask(fixture, &request, &response);
-        assert_int_equal(response.kind, MSG_RESPONSE_DEPOSITED);
+        assert_int_equal(response.kind, HEARSAY_RESPONSE_DEPOSITED);
     }
     faults_clock_offset_s += 10;
     fault_vfs_arm(fault->kinds, nth, fault->times);

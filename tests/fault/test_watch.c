@@ -60,12 +60,12 @@ struct world {
 
 static void put_hello(struct world *world, struct client *client)
 {
-    struct msg_request request = {.id = 1, .kind = MSG_REQUEST_HELLO};
+    struct hearsay_request request = {.id = 1, .kind = HEARSAY_REQUEST_HELLO};
 
     request.hello.versions[0] = 1;
     request.hello.version_count = 1;
     if (client == &world->watcher && world->has_token) {
-        request.hello.resume_token = (struct msg_bytes){world->token, RESUME_TOKEN_BYTES};
+        request.hello.resume_token = (struct hearsay_bytes){world->token, RESUME_TOKEN_BYTES};
     }
     peer_put(&client->peer, &request);
 }
@@ -82,7 +82,7 @@ static void connect_client(struct world *world, struct client *client)
 /* A deposit failed, or its answer was lost. It may be stored, and yet not be there. */
 static void note_refusal(struct world *world, uint8_t number)
 {
-    const struct msg_request *deposit = server_fixture_deposit(1, number);
+    const struct hearsay_request *deposit = server_fixture_deposit(1, number);
     const struct host *host = service_host(world->fixture->server.service, NULL);
 
     world->pending[number] = false;
@@ -114,12 +114,12 @@ static void disconnect(struct world *world, struct client *client)
 
 static void put_watch(struct world *world)
 {
-    struct msg_request request = *server_fixture_query(FRAME_IDS, 1);
+    struct hearsay_request request = *server_fixture_query(FRAME_IDS, 1);
     struct msg_query query = request.query;
 
     query.k = 0;
     query.with_payload = world->with_payload;
-    request.kind = MSG_REQUEST_WATCH;
+    request.kind = HEARSAY_REQUEST_WATCH;
     request.watch = (struct msg_watch){.query = query, .after_seq = world->last_seq};
     peer_put(&world->watcher.peer, &request);
     world->asked = true;
@@ -156,7 +156,7 @@ static void take_match(struct world *world, const struct msg_match *match)
 }
 
 static void take_welcome(struct world *world, struct client *client,
-                         const struct msg_response *response)
+                         const struct hearsay_response *response)
 {
     client->is_greeted = true;
     if (client != &world->watcher) {
@@ -175,32 +175,32 @@ static void take_deposited(struct world *world, uint8_t number, bool duplicate)
     world->late[number] = duplicate && world->refusals[number] > 0;
 }
 
-static bool is_excused(const struct msg_response *response)
+static bool is_excused(const struct hearsay_response *response)
 {
     return response->error.code == MSG_INTERNAL || response->error.code == MSG_STORAGE;
 }
 
 static void take_response(struct world *world, struct client *client,
-                          const struct msg_response *response)
+                          const struct hearsay_response *response)
 {
     switch (response->kind) {
-    case MSG_RESPONSE_WELCOME:
+    case HEARSAY_RESPONSE_WELCOME:
         take_welcome(world, client, response);
         break;
-    case MSG_RESPONSE_WATCHING:
+    case HEARSAY_RESPONSE_WATCHING:
         assert_true(client == &world->watcher && world->asked);
         world->asked = false;
         world->watching = true;
         world->watch_id = response->watching.watch_id;
         break;
-    case MSG_RESPONSE_MATCH:
+    case HEARSAY_RESPONSE_MATCH:
         assert_ptr_equal(client, &world->watcher);
         take_match(world, &response->match);
         break;
-    case MSG_RESPONSE_DEPOSITED:
+    case HEARSAY_RESPONSE_DEPOSITED:
         take_deposited(world, (uint8_t)(response->id - FRAME_IDS), response->deposited.duplicate);
         break;
-    case MSG_RESPONSE_ERROR:
+    case HEARSAY_RESPONSE_ERROR:
         if (!is_excused(response)) {
             fail_msg("code %d: %s", (int)response->error.code, response->error.message);
         }
@@ -218,7 +218,7 @@ static void take_response(struct world *world, struct client *client,
 /* Whether anything came. */
 static bool take_all(struct world *world, struct client *client)
 {
-    struct msg_response response;
+    struct hearsay_response response;
     bool any = false;
 
     while (client->is_connected && peer_take(&client->peer, &response)) {
@@ -337,17 +337,17 @@ static void live(struct world *world)
 
 static void end(struct world *world)
 {
-    const struct msg_request unwatch = {
+    const struct hearsay_request unwatch = {
         .id = FRAME_IDS - 1,
-        .kind = MSG_REQUEST_UNWATCH,
+        .kind = HEARSAY_REQUEST_UNWATCH,
         .unwatch = {.watch_id = world->watch_id},
     };
-    struct msg_response response;
+    struct hearsay_response response;
 
     peer_put(&world->watcher.peer, &unwatch);
     peer_send(&world->watcher.peer, &world->fixture->server.loop.uv);
     assert_true(peer_await(&world->watcher.peer, &world->fixture->server.loop.uv, &response));
-    assert_int_equal(response.kind, MSG_RESPONSE_UNWATCHED);
+    assert_int_equal(response.kind, HEARSAY_RESPONSE_UNWATCHED);
     assert_int_equal(world->fixture->server.service->watch->filter_count, 0);
     disconnect(world, &world->watcher);
     disconnect(world, &world->depositor);

@@ -28,7 +28,7 @@ static void put_welcome(int fd)
     static struct bytes frame;
 
     if (frame.count == 0) {
-        struct msg_response response = {.id = 1, .kind = MSG_RESPONSE_WELCOME};
+        struct hearsay_response response = {.id = 1, .kind = HEARSAY_RESPONSE_WELCOME};
 
         bytes_init(&frame, alloc_system());
         response.welcome = fake_welcome(IN_FLIGHT);

@@ -16,9 +16,9 @@ static const struct msg_query *send_query(const struct msg_slice *slices, size_t
                                           struct arena *arena)
 {
     static const uint8_t filter[8] = {1};
-    static struct msg_request received;
-    const struct msg_query_part part = {.filter = {filter, sizeof(filter)}};
-    struct msg_request request = {.id = 1, .kind = MSG_REQUEST_QUERY};
+    static struct hearsay_request received;
+    const struct hearsay_query_part part = {.filter = {filter, sizeof(filter)}};
+    struct hearsay_request request = {.id = 1, .kind = HEARSAY_REQUEST_QUERY};
     struct msg_error error;
     struct bytes frame;
 
@@ -30,7 +30,7 @@ static const struct msg_query *send_query(const struct msg_slice *slices, size_t
                                        .until_ms = INT64_MAX,
                                        .metric = MSG_METRIC_BITS,
                                        .order = MSG_ORDER_SIMILARITY,
-                                       .scope = MSG_SCOPE_HERE,
+                                       .scope = HEARSAY_SCOPE_HERE,
                                        .wait_ms = LIMIT_WAIT_MS_DEFAULT,
                                        .max_staleness_ms = UINT64_MAX,
                                        .exclude = slices,
@@ -40,7 +40,7 @@ static const struct msg_query *send_query(const struct msg_slice *slices, size_t
     FUZZ_CHECK(codec_decode_request(frame.data + HEADER, frame.count - HEADER, arena, &received,
                                     &error) == 0);
     bytes_deinit(&frame);
-    FUZZ_CHECK(received.kind == MSG_REQUEST_QUERY && received.query.exclude_count == count);
+    FUZZ_CHECK(received.kind == HEARSAY_REQUEST_QUERY && received.query.exclude_count == count);
     return &received.query;
 }
 
@@ -86,7 +86,7 @@ static void try_slices(struct fuzz_input *input)
         slices[i].bits.data = fuzz_bytes(input, 1 + fuzz_u16(input) % 1500, &slices[i].bits.count);
         total += slices[i].bits.count;
         if (slices[i].bits.count == 0) {
-            slices[i].bits = (struct msg_bytes){(const uint8_t *)"\xff", 1};
+            slices[i].bits = (struct hearsay_bytes){(const uint8_t *)"\xff", 1};
         }
     }
     FUZZ_CHECK(total < FRAME_BYTES);

@@ -32,7 +32,7 @@ enum {
 
 /* What a client asked, by the number of the request. */
 struct asked {
-    enum msg_request_kind kind;
+    enum hearsay_request_kind kind;
     bool answered;
     uint32_t k;
     uint32_t max_distance_ppm;
@@ -194,32 +194,32 @@ static void check_results(const struct play *play, const struct asked *asked,
     }
 }
 
-static bool may_answer(enum msg_request_kind request, enum msg_response_kind response)
+static bool may_answer(enum hearsay_request_kind request, enum hearsay_response_kind response)
 {
     switch (request) {
-    case MSG_REQUEST_HELLO:
-        return response == MSG_RESPONSE_WELCOME;
-    case MSG_REQUEST_DEPOSIT:
-        return response == MSG_RESPONSE_DEPOSITED;
-    case MSG_REQUEST_QUERY:
-        return response == MSG_RESPONSE_RESULTS;
-    case MSG_REQUEST_GET:
-        return response == MSG_RESPONSE_GOT;
-    case MSG_REQUEST_WITHDRAW:
-        return response == MSG_RESPONSE_WITHDRAWN;
-    case MSG_REQUEST_PING:
-        return response == MSG_RESPONSE_PONG;
-    case MSG_REQUEST_EXPORT:
-        return response == MSG_RESPONSE_EXPORTED;
-    case MSG_REQUEST_SUMMARY:
-        return response == MSG_RESPONSE_SUMMARIZED;
+    case HEARSAY_REQUEST_HELLO:
+        return response == HEARSAY_RESPONSE_WELCOME;
+    case HEARSAY_REQUEST_DEPOSIT:
+        return response == HEARSAY_RESPONSE_DEPOSITED;
+    case HEARSAY_REQUEST_QUERY:
+        return response == HEARSAY_RESPONSE_RESULTS;
+    case HEARSAY_REQUEST_GET:
+        return response == HEARSAY_RESPONSE_GOT;
+    case HEARSAY_REQUEST_WITHDRAW:
+        return response == HEARSAY_RESPONSE_WITHDRAWN;
+    case HEARSAY_REQUEST_PING:
+        return response == HEARSAY_RESPONSE_PONG;
+    case HEARSAY_REQUEST_EXPORT:
+        return response == HEARSAY_RESPONSE_EXPORTED;
+    case HEARSAY_REQUEST_SUMMARY:
+        return response == HEARSAY_RESPONSE_SUMMARIZED;
     default:
         return false;
     }
 }
 
 /* Of the messages, each payload is the one that its number gives. */
-static void check_payload(const struct msg_bytes *id, const struct msg_bytes *payload)
+static void check_payload(const struct hearsay_bytes *id, const struct hearsay_bytes *payload)
 {
     for (size_t i = 0; i < payload->count; i++) {
         FUZZ_CHECK(payload->data[i] == id->data[0]);
@@ -227,29 +227,29 @@ static void check_payload(const struct msg_bytes *id, const struct msg_bytes *pa
 }
 
 static void check_response(struct play *play, struct client *client,
-                           const struct msg_response *response)
+                           const struct hearsay_response *response)
 {
     struct asked *asked = &client->asked[response->id % ASKED_MAX];
 
-    if (response->kind == MSG_RESPONSE_ERROR) {
+    if (response->kind == HEARSAY_RESPONSE_ERROR) {
         FUZZ_CHECK(response->error.message[0] != '\0');
     }
     if (client->is_wild) {
         return;
     }
     if (response->id == 0) {
-        FUZZ_CHECK(response->kind == MSG_RESPONSE_ERROR);
+        FUZZ_CHECK(response->kind == HEARSAY_RESPONSE_ERROR);
         return;
     }
     FUZZ_CHECK(response->id < client->next_id);
     FUZZ_CHECK(!asked->answered);
     asked->answered = true;
-    FUZZ_CHECK(response->kind == MSG_RESPONSE_ERROR || may_answer(asked->kind, response->kind));
-    if (response->kind == MSG_RESPONSE_RESULTS) {
+    FUZZ_CHECK(response->kind == HEARSAY_RESPONSE_ERROR || may_answer(asked->kind, response->kind));
+    if (response->kind == HEARSAY_RESPONSE_RESULTS) {
         check_results(play, asked, &response->results);
-    } else if (response->kind == MSG_RESPONSE_GOT) {
+    } else if (response->kind == HEARSAY_RESPONSE_GOT) {
         check_payload(&response->got.id, &response->got.payload);
-    } else if (response->kind == MSG_RESPONSE_DEPOSITED) {
+    } else if (response->kind == HEARSAY_RESPONSE_DEPOSITED) {
         FUZZ_CHECK(response->deposited.expires_ms > response->deposited.deposited_ms);
     }
 }
@@ -258,7 +258,7 @@ static void check_response(struct play *play, struct client *client,
 
 static void take_answers(struct play *play)
 {
-    struct msg_response response;
+    struct hearsay_response response;
 
     for (unsigned i = 0; i < PEERS; i++) {
         while (play->clients[i].connected && peer_take(&play->clients[i].peer, &response)) {
@@ -301,8 +301,8 @@ static void send_frames(struct play *play, struct client *client)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-static struct asked *ask(struct client *client, enum msg_request_kind kind,
-                         struct msg_request *out_request)
+static struct asked *ask(struct client *client, enum hearsay_request_kind kind,
+                         struct hearsay_request *out_request)
 {
     struct asked *asked = &client->asked[client->next_id % ASKED_MAX];
 
@@ -334,10 +334,10 @@ static void put_deposit(struct play *play, struct client *client)
     uint8_t id[LIMIT_ID_BYTES];
     uint8_t filter[FILTER_BYTES];
     uint8_t payload[512];
-    struct msg_request request;
+    struct hearsay_request request;
 
     (void)token;
-    (void)ask(client, MSG_REQUEST_DEPOSIT, &request);
+    (void)ask(client, HEARSAY_REQUEST_DEPOSIT, &request);
     make_id(number, id);
     make_filter(fuzz_byte(input), 1 + fuzz_byte(input) % 40, filter);
     memset(payload, id[0], sizeof(payload));
@@ -357,7 +357,7 @@ static void put_deposit(struct play *play, struct client *client)
             0x89, 0xeb, 0x0d, 0x6a, 0x8a, 0x69, 0x1d, 0xae, 0x2c, 0xd1, 0x5e,
             0xd0, 0x36, 0x99, 0x31, 0xce, 0x0a, 0x94, 0x9e, 0xca, 0xfa, 0x5c,
             0x3f, 0x93, 0xf8, 0x12, 0x18, 0x33, 0x64, 0x6e, 0x15, 0xc3};
-        request.deposit.withdraw_hash = (struct msg_bytes){hash, sizeof(hash)};
+        request.deposit.withdraw_hash = (struct hearsay_bytes){hash, sizeof(hash)};
     }
     peer_put(&client->peer, &request);
 }
@@ -367,9 +367,9 @@ static void put_query(struct play *play, struct client *client)
     struct fuzz_input *input = &play->input;
     const uint8_t choice = fuzz_byte(input);
     uint8_t filter[FILTER_BYTES];
-    const struct msg_query_part part = {.filter = {filter, sizeof(filter)}};
-    struct msg_request request;
-    struct asked *asked = ask(client, MSG_REQUEST_QUERY, &request);
+    const struct hearsay_query_part part = {.filter = {filter, sizeof(filter)}};
+    struct hearsay_request request;
+    struct asked *asked = ask(client, HEARSAY_REQUEST_QUERY, &request);
 
     make_filter(fuzz_byte(input), fuzz_byte(input) % 60, filter);
     for (size_t i = 0; i < FILTER_BYTES; i++) {
@@ -388,33 +388,33 @@ static void put_query(struct play *play, struct client *client)
                                        .until_ms = INT64_MAX,
                                        .metric = MSG_METRIC_BITS,
                                        .order = MSG_ORDER_SIMILARITY,
-                                       .scope = MSG_SCOPE_HERE,
+                                       .scope = HEARSAY_SCOPE_HERE,
                                        .wait_ms = LIMIT_WAIT_MS_DEFAULT,
                                        .max_staleness_ms = UINT64_MAX,
                                        .with_payload = asked->with_payload};
     peer_put(&client->peer, &request);
 }
 
-static void put_other(struct play *play, struct client *client, enum msg_request_kind kind)
+static void put_other(struct play *play, struct client *client, enum hearsay_request_kind kind)
 {
     static const uint8_t tokens[2][LIMIT_TOKEN_BYTES] = {{0}, {1}};
     struct fuzz_input *input = &play->input;
     uint8_t id[LIMIT_ID_BYTES];
-    struct msg_request request;
+    struct hearsay_request request;
 
     (void)ask(client, kind, &request);
     make_id(fuzz_byte(input) % MESSAGES, id);
-    if (kind == MSG_REQUEST_HELLO) {
+    if (kind == HEARSAY_REQUEST_HELLO) {
         request.hello =
-            (struct msg_hello){.versions = {1U + fuzz_byte(input) / 128U}, .version_count = 1};
-    } else if (kind == MSG_REQUEST_GET) {
-        request.get.id = (struct msg_bytes){id, sizeof(id)};
-    } else if (kind == MSG_REQUEST_WITHDRAW) {
-        request.withdraw.id = (struct msg_bytes){id, sizeof(id)};
+            (struct hearsay_hello){.versions = {1U + fuzz_byte(input) / 128U}, .version_count = 1};
+    } else if (kind == HEARSAY_REQUEST_GET) {
+        request.get.id = (struct hearsay_bytes){id, sizeof(id)};
+    } else if (kind == HEARSAY_REQUEST_WITHDRAW) {
+        request.withdraw.id = (struct hearsay_bytes){id, sizeof(id)};
         request.withdraw.token =
-            (struct msg_bytes){tokens[fuzz_byte(input) / 192], LIMIT_TOKEN_BYTES};
-    } else if (kind == MSG_REQUEST_EXPORT) {
-        request.export.limit = fuzz_byte(input);
+            (struct hearsay_bytes){tokens[fuzz_byte(input) / 192], LIMIT_TOKEN_BYTES};
+    } else if (kind == HEARSAY_REQUEST_EXPORT) {
+        request.export_.limit = fuzz_byte(input);
     }
     peer_put(&client->peer, &request);
 }
@@ -502,7 +502,7 @@ static void step(struct play *play)
     }
     if (!client->connected) {
         connect_client(play, client);
-        put_other(play, client, kind == 19 ? MSG_REQUEST_PING : MSG_REQUEST_HELLO);
+        put_other(play, client, kind == 19 ? HEARSAY_REQUEST_PING : HEARSAY_REQUEST_HELLO);
     } else if (kind < 3) {
         put_deposit(play, client);
     } else if (kind < 5) {
@@ -510,9 +510,9 @@ static void step(struct play *play)
     } else if (kind == 19) {
         put_bytes(play, client);
     } else {
-        static const enum msg_request_kind others[] = {MSG_REQUEST_GET, MSG_REQUEST_WITHDRAW,
-                                                       MSG_REQUEST_PING, MSG_REQUEST_EXPORT,
-                                                       MSG_REQUEST_SUMMARY};
+        static const enum hearsay_request_kind others[] = {
+            HEARSAY_REQUEST_GET, HEARSAY_REQUEST_WITHDRAW, HEARSAY_REQUEST_PING,
+            HEARSAY_REQUEST_EXPORT, HEARSAY_REQUEST_SUMMARY};
 
         put_other(play, client, others[kind - 5]);
     }

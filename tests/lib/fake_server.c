@@ -142,7 +142,7 @@ static void listen_on(struct fake_server *server, fake_script *script, void *con
 
 int fake_submit_ping(struct hearsay *client, uint64_t *out_ticket, struct hearsay_error *out_error)
 {
-    struct msg_request request = {.kind = MSG_REQUEST_PING};
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_PING};
 
     return client_submit(client, &request, out_ticket, out_error);
 }
@@ -180,7 +180,7 @@ void fake_server_stop(struct fake_server *server)
 struct msg_welcome fake_welcome(unsigned requests_in_flight)
 {
     static const uint8_t store_id[LIMIT_ID_BYTES] = "0123456789abcde";
-    static const struct msg_host_info hosts[] = {
+    static const struct hearsay_host_info hosts[] = {
         {.name = {"default", 7},
          .profile = {"v1:512/4", 8},
          .suggested_max_distance_ppm = 700000,
@@ -196,7 +196,7 @@ struct msg_welcome fake_welcome(unsigned requests_in_flight)
          .evict = MSG_EVICT_REJECT,
          .accept = MSG_ACCEPT_OPEN},
     };
-    static const struct msg_text capabilities[] = {{"deposit", 7}, {"query", 5}};
+    static const struct hearsay_text capabilities[] = {{"deposit", 7}, {"query", 5}};
     struct msg_welcome welcome;
     memset(&welcome, 0, sizeof(welcome));
     welcome.version = LIMIT_VERSION;
@@ -218,17 +218,17 @@ struct msg_welcome fake_welcome(unsigned requests_in_flight)
 
 bool fake_greet(struct fake_peer *peer, unsigned requests_in_flight)
 {
-    struct msg_request request;
+    struct hearsay_request request;
     if (!fake_read(peer, &request)) {
         return false;
     }
-    must(request.kind == MSG_REQUEST_HELLO, "the first request is not Hello");
-    struct msg_response response = {.id = request.id, .kind = MSG_RESPONSE_WELCOME};
+    must(request.kind == HEARSAY_REQUEST_HELLO, "the first request is not Hello");
+    struct hearsay_response response = {.id = request.id, .kind = HEARSAY_RESPONSE_WELCOME};
     response.welcome = fake_welcome(requests_in_flight);
     return fake_send(peer, &response);
 }
 
-bool fake_read(struct fake_peer *peer, struct msg_request *out_request)
+bool fake_read(struct fake_peer *peer, struct hearsay_request *out_request)
 {
     const uint8_t *frame = NULL;
     size_t length = 0;
@@ -254,12 +254,12 @@ bool fake_read(struct fake_peer *peer, struct msg_request *out_request)
     return true;
 }
 
-void fake_encode(const struct msg_response *response, struct bytes *out)
+void fake_encode(const struct hearsay_response *response, struct bytes *out)
 {
     must(codec_encode_response(response, LIMIT_FRAME_BYTES_MAX, out) == 0, "encode");
 }
 
-void fake_put(struct fake_peer *peer, const struct msg_response *response)
+void fake_put(struct fake_peer *peer, const struct hearsay_response *response)
 {
     fake_encode(response, &peer->output);
 }
@@ -276,25 +276,25 @@ bool fake_flush(struct fake_peer *peer)
     return true;
 }
 
-bool fake_send(struct fake_peer *peer, const struct msg_response *response)
+bool fake_send(struct fake_peer *peer, const struct hearsay_response *response)
 {
     fake_put(peer, response);
     return fake_flush(peer);
 }
 
-struct msg_response fake_deposited(uint64_t id, bool duplicate)
+struct hearsay_response fake_deposited(uint64_t id, bool duplicate)
 {
-    struct msg_response response = {.id = id, .kind = MSG_RESPONSE_DEPOSITED};
+    struct hearsay_response response = {.id = id, .kind = HEARSAY_RESPONSE_DEPOSITED};
     response.deposited.deposited_ms = 1700000000000;
     response.deposited.expires_ms = 1700000060000;
     response.deposited.duplicate = duplicate;
-    response.deposited.durability = MSG_DURABILITY_ON_STORAGE;
+    response.deposited.durability = HEARSAY_DURABILITY_ON_STORAGE;
     return response;
 }
 
-struct msg_response fake_error(uint64_t id, enum msg_error_code code, uint64_t retry_after_ms)
+struct hearsay_response fake_error(uint64_t id, enum msg_error_code code, uint64_t retry_after_ms)
 {
-    struct msg_response response = {.id = id, .kind = MSG_RESPONSE_ERROR};
+    struct hearsay_response response = {.id = id, .kind = HEARSAY_RESPONSE_ERROR};
     msg_error_set(&response.error, code, "field", "because");
     response.error.retry_after_ms = retry_after_ms;
     return response;

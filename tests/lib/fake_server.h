@@ -71,18 +71,18 @@ struct msg_welcome fake_welcome(unsigned requests_in_flight);
 bool fake_greet(struct fake_peer *peer, unsigned requests_in_flight);
 
 /* The next request, valid until the next call. False: the client is gone. */
-bool fake_read(struct fake_peer *peer, struct msg_request *out_request);
+bool fake_read(struct fake_peer *peer, struct hearsay_request *out_request);
 
 /* Puts a response behind others that wait; fake_flush sends them. False: the client is gone. */
-void fake_put(struct fake_peer *peer, const struct msg_response *response);
+void fake_put(struct fake_peer *peer, const struct hearsay_response *response);
 bool fake_flush(struct fake_peer *peer);
-bool fake_send(struct fake_peer *peer, const struct msg_response *response);
+bool fake_send(struct fake_peer *peer, const struct hearsay_response *response);
 
 /* Responses that fit. */
-struct msg_response fake_deposited(uint64_t id, bool duplicate);
-struct msg_response fake_error(uint64_t id, enum msg_error_code code, uint64_t retry_after_ms);
+struct hearsay_response fake_deposited(uint64_t id, bool duplicate);
+struct hearsay_response fake_error(uint64_t id, enum msg_error_code code, uint64_t retry_after_ms);
 
 /* A response as a frame, appended. */
-void fake_encode(const struct msg_response *response, struct bytes *out);
+void fake_encode(const struct hearsay_response *response, struct bytes *out);
 
 #endif

@@ -12,7 +12,7 @@
 enum { ARENA_BYTES = 8 * 1024 * 1024 };
 
 /* Through the codec, so that nothing is kept that was only borrowed. */
-static void on_respond(struct requester *client, const struct msg_response *response)
+static void on_respond(struct requester *client, const struct hearsay_response *response)
 {
     struct handler_fixture *fixture = (struct handler_fixture *)(void *)client;
     struct bytes frame;
@@ -125,20 +125,20 @@ void handler_fixture_free(struct handler_fixture *fixture)
     free(fixture);
 }
 
-void handler_fixture_ask(struct handler_fixture *fixture, const struct msg_request *request)
+void handler_fixture_ask(struct handler_fixture *fixture, const struct hearsay_request *request)
 {
     handler_handle(fixture->service, &fixture->client, request);
 }
 
-enum msg_response_kind handler_fixture_settle(struct handler_fixture *fixture)
+enum hearsay_response_kind handler_fixture_settle(struct handler_fixture *fixture)
 {
     while (carry_out(fixture) > 0) {
     }
     return fixture->answer.kind;
 }
 
-enum msg_response_kind handler_fixture_do(struct handler_fixture *fixture,
-                                          const struct msg_request *request)
+enum hearsay_response_kind handler_fixture_do(struct handler_fixture *fixture,
+                                              const struct hearsay_request *request)
 {
     const size_t before = fixture->answers;
 
@@ -150,9 +150,9 @@ enum msg_response_kind handler_fixture_do(struct handler_fixture *fixture,
 }
 
 enum msg_error_code handler_fixture_refused(struct handler_fixture *fixture,
-                                            const struct msg_request *request)
+                                            const struct hearsay_request *request)
 {
-    assert_int_equal(handler_fixture_do(fixture, request), MSG_RESPONSE_ERROR);
+    assert_int_equal(handler_fixture_do(fixture, request), HEARSAY_RESPONSE_ERROR);
     assert_true(strlen(fixture->answer.error.message) > 10); /* a sentence, always */
     return fixture->answer.error.code;
 }
@@ -178,12 +178,13 @@ static const uint8_t *make_id(uint8_t number)
     return id;
 }
 
-const struct msg_request *handler_fixture_deposit(uint8_t number, const char *text, uint32_t ttl_s)
+const struct hearsay_request *handler_fixture_deposit(uint8_t number, const char *text,
+                                                      uint32_t ttl_s)
 {
-    static struct msg_request request;
+    static struct hearsay_request request;
 
-    request = (struct msg_request){.id = 1000U + number, .name = "deposit"};
-    request.kind = MSG_REQUEST_DEPOSIT;
+    request = (struct hearsay_request){.id = 1000U + number, .name = "deposit"};
+    request.kind = HEARSAY_REQUEST_DEPOSIT;
     request.deposit = (struct msg_deposit){
         .id = {make_id(number), MESSAGE_ID_BYTES},
         .filter = {make_filter(number), HANDLER_FILTER_BYTES},
@@ -196,24 +197,24 @@ const struct msg_request *handler_fixture_deposit(uint8_t number, const char *te
     return &request;
 }
 
-const struct msg_request *handler_fixture_about(enum msg_request_kind kind, uint8_t number)
+const struct hearsay_request *handler_fixture_about(enum hearsay_request_kind kind, uint8_t number)
 {
-    static struct msg_request request;
-    const struct msg_bytes id = {make_id(number), MESSAGE_ID_BYTES};
+    static struct hearsay_request request;
+    const struct hearsay_bytes id = {make_id(number), MESSAGE_ID_BYTES};
 
-    request = (struct msg_request){.id = 2000U + number, .name = "", .kind = kind};
-    if (kind == MSG_REQUEST_GET) {
+    request = (struct hearsay_request){.id = 2000U + number, .name = "", .kind = kind};
+    if (kind == HEARSAY_REQUEST_GET) {
         request.get.id = id;
-    } else if (kind == MSG_REQUEST_REPORT) {
+    } else if (kind == HEARSAY_REQUEST_REPORT) {
         request.report.id = id;
         request.report.kind = MSG_REPORT_OTHER_KIND;
     } else {
-        request.name = kind == MSG_REQUEST_REMOVE ? "remove" : "restore";
-        if (kind == MSG_REQUEST_REMOVE) {
+        request.name = kind == HEARSAY_REQUEST_REMOVE ? "remove" : "restore";
+        if (kind == HEARSAY_REQUEST_REMOVE) {
             request.remove.id = id;
-        } else if (kind == MSG_REQUEST_RESTORE) {
+        } else if (kind == HEARSAY_REQUEST_RESTORE) {
             request.restore.id = id;
-        } else if (kind == MSG_REQUEST_HIDE) {
+        } else if (kind == HEARSAY_REQUEST_HIDE) {
             request.hide.id = id;
         }
     }
@@ -222,11 +223,11 @@ const struct msg_request *handler_fixture_about(enum msg_request_kind kind, uint
 
 bool handler_fixture_finds(struct handler_fixture *fixture, uint8_t number)
 {
-    const struct msg_query_part part = {.filter = {make_filter(number), HANDLER_FILTER_BYTES}};
-    const struct msg_request query = {
+    const struct hearsay_query_part part = {.filter = {make_filter(number), HANDLER_FILTER_BYTES}};
+    const struct hearsay_request query = {
         .id = 77,
         .name = "query",
-        .kind = MSG_REQUEST_QUERY,
+        .kind = HEARSAY_REQUEST_QUERY,
         .query = {.k = 100,
                   .parts = &part,
                   .part_count = 1,
@@ -235,16 +236,16 @@ bool handler_fixture_finds(struct handler_fixture *fixture, uint8_t number)
                   .until_ms = INT64_MAX,
                   .metric = MSG_METRIC_BITS,
                   .order = MSG_ORDER_SIMILARITY,
-                  .scope = MSG_SCOPE_HERE},
+                  .scope = HEARSAY_SCOPE_HERE},
     };
     bool found = false;
 
-    assert_int_equal(handler_fixture_do(fixture, &query), MSG_RESPONSE_RESULTS);
+    assert_int_equal(handler_fixture_do(fixture, &query), HEARSAY_RESPONSE_RESULTS);
     for (size_t i = 0; i < fixture->answer.results.result_count; i++) {
         found = found || fixture->answer.results.results[i].id.data[0] == number;
     }
-    const enum msg_response_kind got =
-        handler_fixture_do(fixture, handler_fixture_about(MSG_REQUEST_GET, number));
-    assert_int_equal(got == MSG_RESPONSE_GOT, found);
+    const enum hearsay_response_kind got =
+        handler_fixture_do(fixture, handler_fixture_about(HEARSAY_REQUEST_GET, number));
+    assert_int_equal(got == HEARSAY_RESPONSE_GOT, found);
     return found;
 }

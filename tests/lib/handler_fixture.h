@@ -22,7 +22,7 @@ struct handler_fixture {
     struct fail_alloc alloc;
     struct fake_clock clock;
     struct arena arena;
-    struct msg_response answer; /* the latest; its memory is the arena's */
+    struct hearsay_response answer; /* the latest; its memory is the arena's */
     size_t answers;
     bool dropped;
 };
@@ -37,24 +37,25 @@ void handler_fixture_set(struct handler_fixture *fixture, const char *section, c
 void handler_fixture_free(struct handler_fixture *fixture);
 
 /* Asks, without a commit; what `request` has is borrowed for the call. */
-void handler_fixture_ask(struct handler_fixture *fixture, const struct msg_request *request);
+void handler_fixture_ask(struct handler_fixture *fixture, const struct hearsay_request *request);
 
 /* Commits and reads until nothing waits; the kind of the latest answer, which must be a new one. */
-enum msg_response_kind handler_fixture_settle(struct handler_fixture *fixture);
+enum hearsay_response_kind handler_fixture_settle(struct handler_fixture *fixture);
 
 /* Both. What it is; for an error, see the next one. */
-enum msg_response_kind handler_fixture_do(struct handler_fixture *fixture,
-                                          const struct msg_request *request);
+enum hearsay_response_kind handler_fixture_do(struct handler_fixture *fixture,
+                                              const struct hearsay_request *request);
 
 /* Both, and it is refused: the code. */
 enum msg_error_code handler_fixture_refused(struct handler_fixture *fixture,
-                                            const struct msg_request *request);
+                                            const struct hearsay_request *request);
 
 /* Of messages: the id begins with the number, and the filter at that bit. The request is static. */
-const struct msg_request *handler_fixture_deposit(uint8_t number, const char *text, uint32_t ttl_s);
+const struct hearsay_request *handler_fixture_deposit(uint8_t number, const char *text,
+                                                      uint32_t ttl_s);
 
 /* Of a message: report (by the client's sender_tag), remove, restore, get. */
-const struct msg_request *handler_fixture_about(enum msg_request_kind kind, uint8_t number);
+const struct hearsay_request *handler_fixture_about(enum hearsay_request_kind kind, uint8_t number);
 
 /* Whether a query near to the message finds it, and a get. */
 bool handler_fixture_finds(struct handler_fixture *fixture, uint8_t number);

@@ -175,22 +175,22 @@ void peer_deinit(struct peer *peer)
     peer->fd = -1;
 }
 
-void peer_put(struct peer *peer, const struct msg_request *request)
+void peer_put(struct peer *peer, const struct hearsay_request *request)
 {
     assert_int_equal(codec_encode_request(request, LIMIT_FRAME_BYTES_MAX, &peer->output), 0);
 }
 
 void peer_put_hello(struct peer *peer)
 {
-    const struct msg_request hello = {
-        .id = 1, .kind = MSG_REQUEST_HELLO, .hello = {.versions = {1}, .version_count = 1}};
+    const struct hearsay_request hello = {
+        .id = 1, .kind = HEARSAY_REQUEST_HELLO, .hello = {.versions = {1}, .version_count = 1}};
 
     peer_put(peer, &hello);
 }
 
 void peer_put_ping(struct peer *peer, uint64_t id)
 {
-    const struct msg_request ping = {.id = id, .kind = MSG_REQUEST_PING};
+    const struct hearsay_request ping = {.id = id, .kind = HEARSAY_REQUEST_PING};
 
     peer_put(peer, &ping);
 }
@@ -219,7 +219,7 @@ void peer_shut_down(struct peer *peer)
     assert_int_equal(shutdown(peer->fd, SHUT_WR), 0);
 }
 
-static bool next_response(struct peer *peer, struct msg_response *out_response)
+static bool next_response(struct peer *peer, struct hearsay_response *out_response)
 {
     const uint8_t *frame = NULL;
     size_t length = 0;
@@ -235,7 +235,7 @@ static bool next_response(struct peer *peer, struct msg_response *out_response)
     return true;
 }
 
-bool peer_take(struct peer *peer, struct msg_response *out_response)
+bool peer_take(struct peer *peer, struct hearsay_response *out_response)
 {
     while (!next_response(peer, out_response)) {
         uint8_t *room = NULL;
@@ -255,7 +255,7 @@ bool peer_take(struct peer *peer, struct msg_response *out_response)
     return true;
 }
 
-bool peer_await(struct peer *peer, uv_loop_t *loop, struct msg_response *out_response)
+bool peer_await(struct peer *peer, uv_loop_t *loop, struct hearsay_response *out_response)
 {
     for (;;) {
         if (peer_take(peer, out_response)) {
@@ -277,7 +277,7 @@ bool peer_await(struct peer *peer, uv_loop_t *loop, struct msg_response *out_res
 
 void peer_await_end(struct peer *peer, uv_loop_t *loop)
 {
-    struct msg_response response;
+    struct hearsay_response response;
 
     assert_false(peer_await(peer, loop, &response));
     assert_int_equal(frame_decoder_pending(&peer->input), 0); /* no answer was cut off */

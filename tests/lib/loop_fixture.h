@@ -58,7 +58,7 @@ void peer_init(struct peer *peer, int fd);
 void peer_deinit(struct peer *peer); /* closes it unless it is -1; twice is fine */
 
 /* Puts a request, Hello of version 1, or bytes as they are behind what waits to be sent. */
-void peer_put(struct peer *peer, const struct msg_request *request);
+void peer_put(struct peer *peer, const struct hearsay_request *request);
 void peer_put_hello(struct peer *peer);
 void peer_put_ping(struct peer *peer, uint64_t id);
 void peer_put_bytes(struct peer *peer, const void *data, size_t count);
@@ -70,10 +70,10 @@ void peer_send(struct peer *peer, uv_loop_t *loop);
 void peer_shut_down(struct peer *peer);
 
 /* The next response that has come; valid until the next call. False: none (or see `ended`). */
-bool peer_take(struct peer *peer, struct msg_response *out_response);
+bool peer_take(struct peer *peer, struct hearsay_response *out_response);
 
 /* The same, and the loop has its turns until there is one. False: the stream ended. */
-bool peer_await(struct peer *peer, uv_loop_t *loop, struct msg_response *out_response);
+bool peer_await(struct peer *peer, uv_loop_t *loop, struct hearsay_response *out_response);
 
 /* Turns until the other side has ended the stream; any response before that fails the test. */
 void peer_await_end(struct peer *peer, uv_loop_t *loop);

@@ -135,12 +135,12 @@ struct session *server_fixture_connect(struct server_fixture *fixture, struct pe
 struct session *server_fixture_greet(struct server_fixture *fixture, struct peer *out_peer)
 {
     struct session *session = server_fixture_connect(fixture, out_peer);
-    struct msg_response response;
+    struct hearsay_response response;
 
     peer_put_hello(out_peer);
     peer_send(out_peer, &fixture->server.loop.uv);
     assert_true(peer_await(out_peer, &fixture->server.loop.uv, &response));
-    assert_int_equal(response.kind, MSG_RESPONSE_WELCOME);
+    assert_int_equal(response.kind, HEARSAY_RESPONSE_WELCOME);
     assert_int_equal(session->state, SESSION_OPEN);
     return session;
 }
@@ -166,14 +166,14 @@ static const uint8_t *make_filter(uint8_t number)
     return filter;
 }
 
-const struct msg_request *server_fixture_deposit(uint64_t id, uint8_t number)
+const struct hearsay_request *server_fixture_deposit(uint64_t id, uint8_t number)
 {
     static const uint8_t payload[PAYLOAD_BYTES] = "the second window";
     static uint8_t message_id[MESSAGE_ID_BYTES];
-    static struct msg_request request;
+    static struct hearsay_request request;
 
     message_id[0] = number;
-    request = (struct msg_request){.id = id, .kind = MSG_REQUEST_DEPOSIT};
+    request = (struct hearsay_request){.id = id, .kind = HEARSAY_REQUEST_DEPOSIT};
     request.deposit = (struct msg_deposit){
         .id = {message_id, sizeof(message_id)},
         .filter = {make_filter(number), FILTER_BYTES},
@@ -184,13 +184,13 @@ const struct msg_request *server_fixture_deposit(uint64_t id, uint8_t number)
     return &request;
 }
 
-const struct msg_request *server_fixture_query(uint64_t id, uint8_t number)
+const struct hearsay_request *server_fixture_query(uint64_t id, uint8_t number)
 {
-    static struct msg_query_part part;
-    static struct msg_request request;
+    static struct hearsay_query_part part;
+    static struct hearsay_request request;
 
-    part = (struct msg_query_part){.filter = {make_filter(number), FILTER_BYTES}};
-    request = (struct msg_request){.id = id, .kind = MSG_REQUEST_QUERY};
+    part = (struct hearsay_query_part){.filter = {make_filter(number), FILTER_BYTES}};
+    request = (struct hearsay_request){.id = id, .kind = HEARSAY_REQUEST_QUERY};
     request.query = (struct msg_query){
         .k = 10,
         .parts = &part,
@@ -200,7 +200,7 @@ const struct msg_request *server_fixture_query(uint64_t id, uint8_t number)
         .until_ms = INT64_MAX,
         .metric = MSG_METRIC_BITS,
         .order = MSG_ORDER_SIMILARITY,
-        .scope = MSG_SCOPE_HERE,
+        .scope = HEARSAY_SCOPE_HERE,
         .wait_ms = LIMIT_WAIT_MS_DEFAULT,
         .max_staleness_ms = UINT64_MAX,
     };

@@ -54,7 +54,7 @@ struct session *server_fixture_greet(struct server_fixture *fixture, struct peer
 void server_fixture_await_sessions(struct server_fixture *fixture, size_t count);
 
 /* A deposit, and a query with k = 10, of a filter that begins at bit `number`; static storage. */
-const struct msg_request *server_fixture_deposit(uint64_t id, uint8_t number);
-const struct msg_request *server_fixture_query(uint64_t id, uint8_t number);
+const struct hearsay_request *server_fixture_deposit(uint64_t id, uint8_t number);
+const struct hearsay_request *server_fixture_query(uint64_t id, uint8_t number);
 
 #endif

@@ -60,7 +60,7 @@ static const uint8_t sample_hash[LIMIT_HASH_BYTES] = {0xff, 0xfe, 0, 1};
 static const uint8_t sample_filter[64] = {0x11, 0x80, 0, 0x42};
 static const uint8_t sample_payload[200] = "black coffee at the second window";
 
-static const struct msg_query_part sample_parts[] = {
+static const struct hearsay_query_part sample_parts[] = {
     {.filter = SAMPLE_BYTES(sample_filter, 64)},
     {.epoch = UINT64_MAX,
      .filter = SAMPLE_BYTES(sample_filter, 64),
@@ -71,17 +71,17 @@ static const struct msg_slice sample_slices[] = {
     {.bits = SAMPLE_BYTES(sample_payload, 200), .hashes = LIMIT_HASHES, .seed = UINT64_MAX},
 };
 
-#define QUERY_DEFAULTS                                                                    \
-    .max_distance_ppm = LIMIT_DISTANCE_PPM, .since_ms = INT64_MIN, .until_ms = INT64_MAX, \
-    .metric = MSG_METRIC_BITS, .order = MSG_ORDER_SIMILARITY, .scope = MSG_SCOPE_HERE,    \
+#define QUERY_DEFAULTS                                                                     \
+    .max_distance_ppm = LIMIT_DISTANCE_PPM, .since_ms = INT64_MIN, .until_ms = INT64_MAX,  \
+    .metric = MSG_METRIC_BITS, .order = MSG_ORDER_SIMILARITY, .scope = HEARSAY_SCOPE_HERE, \
     .wait_ms = LIMIT_WAIT_MS_DEFAULT, .max_staleness_ms = UINT64_MAX
 
-static const struct msg_text sample_hoods[] = {SAMPLE_TEXT("campus"), SAMPLE_TEXT("a-1")};
+static const struct hearsay_text sample_hoods[] = {SAMPLE_TEXT("campus"), SAMPLE_TEXT("a-1")};
 static const struct msg_result sample_remote[] = {{.id = SAMPLE_BYTES(sample_id, 16),
                                                    .host = SAMPLE_TEXT("library"),
                                                    .filter = SAMPLE_BYTES(sample_filter, 64)}};
 
-static const struct msg_change sample_changes[] = {
+static const struct hearsay_change sample_changes[] = {
     {.seq = UINT64_MAX,
      .has_message = true,
      .message = {.id = SAMPLE_BYTES(sample_id, 16),
@@ -94,27 +94,27 @@ static const struct msg_change sample_changes[] = {
                  .withdraw_hash = SAMPLE_BYTES(sample_hash, 32),
                  .state = LIMIT_STATE,
                  .reports = UINT32_MAX}},
-    {.has_gone = true, .gone = {SAMPLE_BYTES(sample_id, 16), INT64_MAX, MSG_WAS_EVICTED}},
+    {.has_gone = true, .gone = {SAMPLE_BYTES(sample_id, 16), INT64_MAX, HEARSAY_WAS_EVICTED}},
     {.seq = 1,
      .has_rule = true,
      .rule = {LIMIT_RULE_KIND, SAMPLE_BYTES(sample_payload, 200), UINT32_MAX, -1, true, INT64_MAX}},
 };
 
-static const struct msg_request sample_requests[] = {
-    {.id = 1, .kind = MSG_REQUEST_HELLO, .hello = {.versions = {1}, .version_count = 1}},
+static const struct hearsay_request sample_requests[] = {
+    {.id = 1, .kind = HEARSAY_REQUEST_HELLO, .hello = {.versions = {1}, .version_count = 1}},
     {.id = UINT64_MAX,
-     .kind = MSG_REQUEST_HELLO,
+     .kind = HEARSAY_REQUEST_HELLO,
      .hello = {.versions = {1, 2, UINT32_MAX},
                .version_count = 3,
                .agent = SAMPLE_TEXT("caf\xc3\xa9/1.0"),
                .resume_token = SAMPLE_BYTES(sample_hash, 32)}},
     {.id = 2,
-     .kind = MSG_REQUEST_DEPOSIT,
+     .kind = HEARSAY_REQUEST_DEPOSIT,
      .deposit = {.id = SAMPLE_BYTES(sample_id, 16),
                  .filter = SAMPLE_BYTES(sample_filter, 64),
                  .reach_ppm = LIMIT_DISTANCE_PPM}},
     {.id = 3,
-     .kind = MSG_REQUEST_DEPOSIT,
+     .kind = HEARSAY_REQUEST_DEPOSIT,
      .deposit = {.host = SAMPLE_TEXT("cafe-1"),
                  .id = SAMPLE_BYTES(sample_id, 16),
                  .epoch = 300,
@@ -126,10 +126,10 @@ static const struct msg_request sample_requests[] = {
                  .reach_ppm = 0,
                  .withdraw_hash = SAMPLE_BYTES(sample_hash, 32)}},
     {.id = 4,
-     .kind = MSG_REQUEST_QUERY,
+     .kind = HEARSAY_REQUEST_QUERY,
      .query = {.k = 1, .parts = sample_parts, .part_count = 1, QUERY_DEFAULTS}},
     {.id = 5,
-     .kind = MSG_REQUEST_QUERY,
+     .kind = HEARSAY_REQUEST_QUERY,
      .query = {.host = SAMPLE_TEXT("default"),
                .k = 100,
                .parts = sample_parts,
@@ -142,114 +142,116 @@ static const struct msg_request sample_requests[] = {
                .exclude = sample_slices,
                .exclude_count = 2,
                .with_payload = true,
-               .scope = MSG_SCOPE_HOOD,
+               .scope = HEARSAY_SCOPE_HOOD,
                .wait_ms = 250,
                .max_staleness_ms = 5000,
                .floor = LIMIT_FLOOR}},
-    {.id = 6, .kind = MSG_REQUEST_GET, .get = {.id = SAMPLE_BYTES(sample_id, 16)}},
+    {.id = 6, .kind = HEARSAY_REQUEST_GET, .get = {.id = SAMPLE_BYTES(sample_id, 16)}},
     {.id = 7,
-     .kind = MSG_REQUEST_GET,
+     .kind = HEARSAY_REQUEST_GET,
      .get = {.host = SAMPLE_TEXT("0"), .id = SAMPLE_BYTES(sample_id, 16)}},
     {.id = 8,
-     .kind = MSG_REQUEST_WITHDRAW,
+     .kind = HEARSAY_REQUEST_WITHDRAW,
      .withdraw = {.id = SAMPLE_BYTES(sample_id, 16), .token = SAMPLE_BYTES(sample_hash, 32)}},
     {.id = 9,
-     .kind = MSG_REQUEST_WITHDRAW,
+     .kind = HEARSAY_REQUEST_WITHDRAW,
      .withdraw = {.host = SAMPLE_TEXT("default"),
                   .id = SAMPLE_BYTES(sample_id, 16),
                   .token = SAMPLE_BYTES(sample_hash, 32)}},
-    {.id = 10, .kind = MSG_REQUEST_PING},
-    {.id = 11, .kind = MSG_REQUEST_EXPORT},
+    {.id = 10, .kind = HEARSAY_REQUEST_PING},
+    {.id = 11, .kind = HEARSAY_REQUEST_EXPORT},
     {.id = 12,
-     .kind = MSG_REQUEST_EXPORT,
-     .export = {.host = SAMPLE_TEXT("default"),
-                .after = SAMPLE_BYTES(sample_hash, 24),
-                .limit = 500}},
-    {.id = 15, .kind = MSG_REQUEST_SUMMARY},
-    {.id = 61, .kind = MSG_REQUEST_HERE},
-    {.id = 62, .kind = MSG_REQUEST_HERE, .here = {.host = SAMPLE_TEXT("default")}},
+     .kind = HEARSAY_REQUEST_EXPORT,
+     .export_ = {.host = SAMPLE_TEXT("default"),
+                 .after = SAMPLE_BYTES(sample_hash, 24),
+                 .limit = 500}},
+    {.id = 15, .kind = HEARSAY_REQUEST_SUMMARY},
+    {.id = 61, .kind = HEARSAY_REQUEST_HERE},
+    {.id = 62, .kind = HEARSAY_REQUEST_HERE, .here = {.host = SAMPLE_TEXT("default")}},
     {.id = 16,
-     .kind = MSG_REQUEST_SUMMARY,
+     .kind = HEARSAY_REQUEST_SUMMARY,
      .summary = {.host = SAMPLE_TEXT("default"), .epoch = 5, .groups = 32}},
     {.id = 17,
-     .kind = MSG_REQUEST_REPORT,
+     .kind = HEARSAY_REQUEST_REPORT,
      .report = {.kind = MSG_REPORT_HARASSMENT,
                 .host = SAMPLE_TEXT("a"),
                 .id = SAMPLE_BYTES(sample_id, 16),
                 .reason = SAMPLE_TEXT("caf\xc3\xa9")}},
-    {.id = 18, .kind = MSG_REQUEST_STATS, .stats = {.host = SAMPLE_TEXT("default")}},
+    {.id = 18, .kind = HEARSAY_REQUEST_STATS, .stats = {.host = SAMPLE_TEXT("default")}},
     {.id = 19,
-     .kind = MSG_REQUEST_REMOVE,
+     .kind = HEARSAY_REQUEST_REMOVE,
      .remove = {.id = SAMPLE_BYTES(sample_id, 16),
                 .ban = true,
                 .kind = MSG_REPORT_ILLEGAL,
                 .reason = SAMPLE_TEXT("caf\xc3\xa9")}},
-    {.id = 20, .kind = MSG_REQUEST_RESTORE, .restore = {.id = SAMPLE_BYTES(sample_id, 16)}},
+    {.id = 20, .kind = HEARSAY_REQUEST_RESTORE, .restore = {.id = SAMPLE_BYTES(sample_id, 16)}},
     {.id = 31,
-     .kind = MSG_REQUEST_HIDE,
+     .kind = HEARSAY_REQUEST_HIDE,
      .hide = {.id = SAMPLE_BYTES(sample_id, 16), .kind = MSG_REPORT_OTHER_KIND}},
-    {.id = 32, .kind = MSG_REQUEST_DECISIONS, .decisions = {.limit = 7, .before = UINT64_MAX}},
-    {.id = 33, .kind = MSG_REQUEST_DECISIONS, .decisions = {.before = 9}},
+    {.id = 32, .kind = HEARSAY_REQUEST_DECISIONS, .decisions = {.limit = 7, .before = UINT64_MAX}},
+    {.id = 33, .kind = HEARSAY_REQUEST_DECISIONS, .decisions = {.before = 9}},
     {.id = 46,
-     .kind = MSG_REQUEST_SIMILAR,
+     .kind = HEARSAY_REQUEST_SIMILAR,
      .similar = {.max_distance_ppm = LIMIT_DISTANCE_PPM, .limit = 7}},
-    {.id = 34, .kind = MSG_REQUEST_WAIT, .wait = {.host = SAMPLE_TEXT("default")}},
+    {.id = 34, .kind = HEARSAY_REQUEST_WAIT, .wait = {.host = SAMPLE_TEXT("default")}},
     {.id = 21,
-     .kind = MSG_REQUEST_REPORTED,
+     .kind = HEARSAY_REQUEST_REPORTED,
      .reported = {.limit = 7,
                   .pending = true,
                   .withheld = true,
                   .all = true,
                   .after = SAMPLE_BYTES(sample_hash, LIMIT_CURSOR_BYTES)}},
     {.id = 22,
-     .kind = MSG_REQUEST_BAN,
+     .kind = HEARSAY_REQUEST_BAN,
      .ban = {.filter = SAMPLE_BYTES(sample_filter, 64), .max_distance_ppm = 1000}},
-    {.id = 23, .kind = MSG_REQUEST_UNBAN, .unban = {.payload_hash = SAMPLE_BYTES(sample_hash, 32)}},
-    {.id = 24, .kind = MSG_REQUEST_BANS, .bans = {.skip = UINT32_MAX}},
-    {.id = 25, .kind = MSG_REQUEST_ACCEPT, .accept = {.mode = SAMPLE_TEXT("closed")}},
-    {.id = 26, .kind = MSG_REQUEST_CHECK},
-    {.id = 27, .kind = MSG_REQUEST_BACKUP, .backup = {.path = SAMPLE_TEXT("/srv/x.db")}},
-    {.id = 28, .kind = MSG_REQUEST_COMPACT},
-    {.id = 29, .kind = MSG_REQUEST_RELOAD},
-    {.id = 30, .kind = MSG_REQUEST_LOG_LEVEL, .log_level = {.level = SAMPLE_TEXT("debug")}},
-    {.id = 31, .kind = MSG_REQUEST_NOTICE, .notice = {.drop = 5}},
+    {.id = 23,
+     .kind = HEARSAY_REQUEST_UNBAN,
+     .unban = {.payload_hash = SAMPLE_BYTES(sample_hash, 32)}},
+    {.id = 24, .kind = HEARSAY_REQUEST_BANS, .bans = {.skip = UINT32_MAX}},
+    {.id = 25, .kind = HEARSAY_REQUEST_ACCEPT, .accept = {.mode = SAMPLE_TEXT("closed")}},
+    {.id = 26, .kind = HEARSAY_REQUEST_CHECK},
+    {.id = 27, .kind = HEARSAY_REQUEST_BACKUP, .backup = {.path = SAMPLE_TEXT("/srv/x.db")}},
+    {.id = 28, .kind = HEARSAY_REQUEST_COMPACT},
+    {.id = 29, .kind = HEARSAY_REQUEST_RELOAD},
+    {.id = 30, .kind = HEARSAY_REQUEST_LOG_LEVEL, .log_level = {.level = SAMPLE_TEXT("debug")}},
+    {.id = 31, .kind = HEARSAY_REQUEST_NOTICE, .notice = {.drop = 5}},
     {.id = 32,
-     .kind = MSG_REQUEST_NOTICE,
+     .kind = HEARSAY_REQUEST_NOTICE,
      .notice = {.text = SAMPLE_TEXT("caf\xc3\xa9"), .lang = SAMPLE_TEXT("pt-BR"), .until_ms = 7}},
-    {.id = 33, .kind = MSG_REQUEST_SERVE},
-    {.id = 34, .kind = MSG_REQUEST_SERVE, .serve = {sample_hoods, 2}},
+    {.id = 33, .kind = HEARSAY_REQUEST_SERVE},
+    {.id = 34, .kind = HEARSAY_REQUEST_SERVE, .serve = {sample_hoods, 2}},
     {.id = 35,
-     .kind = MSG_REQUEST_ANSWERED,
+     .kind = HEARSAY_REQUEST_ANSWERED,
      .answered = {.ask_id = 7,
                   .has_results = true,
                   .results = {.results = sample_remote, .result_count = 1, .peers = 3}}},
     {.id = 36,
-     .kind = MSG_REQUEST_ANSWERED,
+     .kind = HEARSAY_REQUEST_ANSWERED,
      .answered = {.ask_id = UINT64_MAX,
                   .has_error = true,
                   .error = {.code = MSG_INTERNAL, .message = "no hub"}}},
-    {.id = 33, .kind = MSG_REQUEST_CHANGES},
+    {.id = 33, .kind = HEARSAY_REQUEST_CHANGES},
     {.id = 34,
-     .kind = MSG_REQUEST_CHANGES,
+     .kind = HEARSAY_REQUEST_CHANGES,
      .changes = {SAMPLE_TEXT("default"), UINT64_MAX, UINT32_MAX, LIMIT_CHANGES_WAIT_MS, 7, true}},
-    {.id = 35, .kind = MSG_REQUEST_APPLY, .apply = {.as = MSG_AS_REPLICA}},
+    {.id = 35, .kind = HEARSAY_REQUEST_APPLY, .apply = {.as = HEARSAY_AS_REPLICA}},
     {.id = 36,
-     .kind = MSG_REQUEST_APPLY,
-     .apply = {SAMPLE_TEXT("default"), sample_changes, 3, MSG_AS_RESTORE, true}},
-    {.id = 14, .kind = MSG_REQUEST_UNKNOWN, .name = ""},
+     .kind = HEARSAY_REQUEST_APPLY,
+     .apply = {SAMPLE_TEXT("default"), sample_changes, 3, HEARSAY_AS_RESTORE, true}},
+    {.id = 14, .kind = HEARSAY_REQUEST_UNKNOWN, .name = ""},
 };
 
-static const struct msg_text sample_capabilities[] = {
+static const struct hearsay_text sample_capabilities[] = {
     SAMPLE_TEXT("hello"),
     SAMPLE_TEXT("deposit"),
     SAMPLE_TEXT("query"),
     SAMPLE_TEXT("get"),
 };
-static const struct msg_text sample_labels[] = {
+static const struct hearsay_text sample_labels[] = {
     SAMPLE_TEXT("geo:u281zd"),
     SAMPLE_TEXT("topic:caf\xc3\xa9"),
 };
-static const struct msg_host_info sample_hosts[] = {
+static const struct hearsay_host_info sample_hosts[] = {
     {.name = SAMPLE_TEXT("default"),
      .profile = SAMPLE_TEXT("v1:512/4"),
      .suggested_max_distance_ppm = 700000,
@@ -268,7 +270,7 @@ static const struct msg_host_info sample_hosts[] = {
      .evict = MSG_EVICT_REJECT,
      .accept = MSG_ACCEPT_OPEN},
 };
-static const struct msg_house_notice sample_notices[] = {
+static const struct hearsay_house_notice sample_notices[] = {
     {1, SAMPLE_TEXT("one"), SAMPLE_TEXT("en"), 5, 6},
     {2, SAMPLE_TEXT("caf\xc3\xa9"), {NULL, 0}, 0, 0},
 };
@@ -291,7 +293,7 @@ static const struct msg_result sample_results[] = {
      .host = SAMPLE_TEXT("lobby"),
      .filter = SAMPLE_BYTES(sample_filter, 64)},
 };
-static const struct msg_exported_message sample_exported[] = {
+static const struct hearsay_exported_message sample_exported[] = {
     {.id = SAMPLE_BYTES(sample_id, 16),
      .filter = SAMPLE_BYTES(sample_filter, 64),
      .reach_ppm = LIMIT_DISTANCE_PPM},
@@ -306,7 +308,7 @@ static const struct msg_exported_message sample_exported[] = {
      .withdraw_hash = SAMPLE_BYTES(sample_hash, 32)},
 };
 
-static const struct msg_summary_group sample_groups[] = {
+static const struct hearsay_summary_group sample_groups[] = {
     {.union_filter = SAMPLE_BYTES(sample_filter, 64)},
     {SAMPLE_BYTES(sample_filter, 64), {1, 0}, 2, {320, 192}, 2, UINT64_MAX, INT64_C(1790000000000)},
 };
@@ -315,11 +317,11 @@ static const struct msg_figure sample_figures[] = {
     {SAMPLE_TEXT("messages"), INT64_MAX},
     {SAMPLE_TEXT("host/default/bytes"), 0},
 };
-static const struct msg_report_reason sample_reasons[] = {
+static const struct hearsay_report_reason sample_reasons[] = {
     {MSG_REPORT_ILLEGAL, SAMPLE_TEXT("an insult")},
     {.kind = MSG_REPORT_SPAM},
 };
-static const struct msg_reported_message sample_reported[] = {
+static const struct hearsay_reported_message sample_reported[] = {
     {.id = SAMPLE_BYTES(sample_id, 16)},
     {.id = SAMPLE_BYTES(sample_id, 16),
      .reports = 5,
@@ -339,19 +341,19 @@ static const struct msg_decision sample_decisions[] = {
     {UINT64_MAX, INT64_C(1790000000000), SAMPLE_TEXT("hide"), SAMPLE_BYTES(sample_id, 16),
      MSG_REPORT_SPAM, UINT32_MAX, SAMPLE_TEXT("an advert"), UINT32_MAX, true},
 };
-static const struct msg_similar_group sample_similar[] = {
+static const struct hearsay_similar_group sample_similar[] = {
     {.oldest = SAMPLE_BYTES(sample_id, 16), .newest = SAMPLE_BYTES(sample_id, 16)},
     {SAMPLE_BYTES(sample_id, 16), 1, SAMPLE_BYTES(sample_id, 16), INT64_MAX, UINT64_MAX, 3},
 };
-static const struct msg_ban_entry sample_bans[] = {
+static const struct hearsay_ban_entry sample_bans[] = {
     {.payload_hash = SAMPLE_BYTES(sample_hash, 32), .since_ms = 3},
     {.filter = SAMPLE_BYTES(sample_filter, 64), .max_distance_ppm = LIMIT_DISTANCE_PPM},
 };
 
-static const struct msg_response sample_responses[] = {
-    {.id = 1, .kind = MSG_RESPONSE_ERROR, .error = {.code = MSG_INTERNAL}},
+static const struct hearsay_response sample_responses[] = {
+    {.id = 1, .kind = HEARSAY_RESPONSE_ERROR, .error = {.code = MSG_INTERNAL}},
     {.id = 0,
-     .kind = MSG_RESPONSE_ERROR,
+     .kind = HEARSAY_RESPONSE_ERROR,
      .error = {.code = MSG_UNSUPPORTED_VERSION,
                .message = "version 9 is not spoken here; 1 is",
                .field = "versions",
@@ -359,12 +361,12 @@ static const struct msg_response sample_responses[] = {
                .versions = {1, 2},
                .version_count = 2}},
     {.id = 2,
-     .kind = MSG_RESPONSE_WELCOME,
+     .kind = HEARSAY_RESPONSE_WELCOME,
      .welcome = {.version = 1,
                  .store_id = SAMPLE_BYTES(sample_id, 16),
                  .limits = {.sender_share_ppm = LIMIT_DISTANCE_PPM}}},
     {.id = 3,
-     .kind = MSG_RESPONSE_WELCOME,
+     .kind = HEARSAY_RESPONSE_WELCOME,
      .welcome = {.version = 1,
                  .store_id = SAMPLE_BYTES(sample_id, 16),
                  .now_ms = INT64_C(1790000000000),
@@ -380,81 +382,85 @@ static const struct msg_response sample_responses[] = {
                  .host_count = 2,
                  .agent = SAMPLE_TEXT("hearsayd/0.1.0")}},
     {.id = 4,
-     .kind = MSG_RESPONSE_DEPOSITED,
-     .deposited = {.durability = MSG_DURABILITY_ON_STORAGE}},
+     .kind = HEARSAY_RESPONSE_DEPOSITED,
+     .deposited = {.durability = HEARSAY_DURABILITY_ON_STORAGE}},
     {.id = 5,
-     .kind = MSG_RESPONSE_DEPOSITED,
-     .deposited = {INT64_C(1789999999999), INT64_C(1790086399999), true, MSG_DURABILITY_RELAXED,
+     .kind = HEARSAY_RESPONSE_DEPOSITED,
+     .deposited = {INT64_C(1789999999999), INT64_C(1790086399999), true, HEARSAY_DURABILITY_RELAXED,
                    true}},
-    {.id = 6, .kind = MSG_RESPONSE_RESULTS},
+    {.id = 6, .kind = HEARSAY_RESPONSE_RESULTS},
     {.id = 7,
-     .kind = MSG_RESPONSE_RESULTS,
+     .kind = HEARSAY_RESPONSE_RESULTS,
      .results = {sample_results, 3, UINT64_MAX, true, true, sample_notices, 2, true, 63, 62, 5, 1,
                  INT64_C(1790000000000), UINT64_MAX}},
-    {.id = 8, .kind = MSG_RESPONSE_GOT, .got = {.id = SAMPLE_BYTES(sample_id, 16)}},
+    {.id = 8, .kind = HEARSAY_RESPONSE_GOT, .got = {.id = SAMPLE_BYTES(sample_id, 16)}},
     {.id = 9,
-     .kind = MSG_RESPONSE_GOT,
+     .kind = HEARSAY_RESPONSE_GOT,
      .got = {SAMPLE_BYTES(sample_id, 16), 7, 1, 2, SAMPLE_TEXT("text/plain"),
              SAMPLE_BYTES(sample_payload, 200)}},
-    {.id = 10, .kind = MSG_RESPONSE_WITHDRAWN},
-    {.id = 11, .kind = MSG_RESPONSE_PONG, .pong = {INT64_C(1790000000000), true}},
-    {.id = 12, .kind = MSG_RESPONSE_EXPORTED},
+    {.id = 10, .kind = HEARSAY_RESPONSE_WITHDRAWN},
+    {.id = 11, .kind = HEARSAY_RESPONSE_PONG, .pong = {INT64_C(1790000000000), true}},
+    {.id = 12, .kind = HEARSAY_RESPONSE_EXPORTED},
     {.id = 13,
-     .kind = MSG_RESPONSE_EXPORTED,
+     .kind = HEARSAY_RESPONSE_EXPORTED,
      .exported = {sample_exported, 2, SAMPLE_BYTES(sample_hash, LIMIT_CURSOR_BYTES)}},
-    {.id = 61, .kind = MSG_RESPONSE_HERE_LABELS},
-    {.id = 62, .kind = MSG_RESPONSE_HERE_LABELS, .here_labels = {sample_labels, 2}},
+    {.id = 61, .kind = HEARSAY_RESPONSE_HERE_LABELS},
+    {.id = 62, .kind = HEARSAY_RESPONSE_HERE_LABELS, .here_labels = {sample_labels, 2}},
     {.id = 0,
-     .kind = MSG_RESPONSE_HERE_CHANGED,
+     .kind = HEARSAY_RESPONSE_HERE_CHANGED,
      .here_changed = {SAMPLE_TEXT("default"), sample_labels, 1}},
     {.id = 0,
-     .kind = MSG_RESPONSE_ACCEPT_CHANGED,
+     .kind = HEARSAY_RESPONSE_ACCEPT_CHANGED,
      .accept_changed = {SAMPLE_TEXT("default"), MSG_ACCEPT_CLOSED, 5}},
     {.id = 0,
-     .kind = MSG_RESPONSE_NOTICES_CHANGED,
+     .kind = HEARSAY_RESPONSE_NOTICES_CHANGED,
      .notices_changed = {SAMPLE_TEXT("default"), sample_notices, 2}},
-    {.id = 33, .kind = MSG_RESPONSE_NOTICED, .noticed = {sample_notices, 1}},
+    {.id = 33, .kind = HEARSAY_RESPONSE_NOTICED, .noticed = {sample_notices, 1}},
     {.id = 15,
-     .kind = MSG_RESPONSE_SUMMARIZED,
+     .kind = HEARSAY_RESPONSE_SUMMARIZED,
      .summarized = {SAMPLE_BYTES(sample_filter, 64), 1, 512, UINT64_MAX, 77, sample_groups, 2}},
-    {.id = 16, .kind = MSG_RESPONSE_REPORT_TAKEN},
-    {.id = 17, .kind = MSG_RESPONSE_STATS_TAKEN, .stats_taken = {sample_figures, 2}},
-    {.id = 18, .kind = MSG_RESPONSE_REMOVED},
-    {.id = 30, .kind = MSG_RESPONSE_REMOVED, .removed = {INT64_C(1790000000000)}},
-    {.id = 19, .kind = MSG_RESPONSE_RESTORED},
-    {.id = 31, .kind = MSG_RESPONSE_RESTORED, .restored = {SAMPLE_BYTES(sample_hash, 32)}},
-    {.id = 32, .kind = MSG_RESPONSE_HIDDEN},
-    {.id = 33, .kind = MSG_RESPONSE_DECISION_LIST},
-    {.id = 34, .kind = MSG_RESPONSE_DECISION_LIST, .decision_list = {sample_decisions, 2, true}},
-    {.id = 46, .kind = MSG_RESPONSE_SIMILAR_LIST, .similar_list = {sample_similar, 2, 5, 9}},
+    {.id = 16, .kind = HEARSAY_RESPONSE_REPORT_TAKEN},
+    {.id = 17, .kind = HEARSAY_RESPONSE_STATS_TAKEN, .stats_taken = {sample_figures, 2}},
+    {.id = 18, .kind = HEARSAY_RESPONSE_REMOVED},
+    {.id = 30, .kind = HEARSAY_RESPONSE_REMOVED, .removed = {INT64_C(1790000000000)}},
+    {.id = 19, .kind = HEARSAY_RESPONSE_RESTORED},
+    {.id = 31, .kind = HEARSAY_RESPONSE_RESTORED, .restored = {SAMPLE_BYTES(sample_hash, 32)}},
+    {.id = 32, .kind = HEARSAY_RESPONSE_HIDDEN},
+    {.id = 33, .kind = HEARSAY_RESPONSE_DECISION_LIST},
+    {.id = 34,
+     .kind = HEARSAY_RESPONSE_DECISION_LIST,
+     .decision_list = {sample_decisions, 2, true}},
+    {.id = 46, .kind = HEARSAY_RESPONSE_SIMILAR_LIST, .similar_list = {sample_similar, 2, 5, 9}},
     {.id = 35,
-     .kind = MSG_RESPONSE_WAITED,
+     .kind = HEARSAY_RESPONSE_WAITED,
      .waited = {SAMPLE_BYTES(sample_id, 16), MSG_REPORT_ABOUT_ME, true, 7}},
     {.id = 20,
-     .kind = MSG_RESPONSE_REPORTED_LIST,
+     .kind = HEARSAY_RESPONSE_REPORTED_LIST,
      .reported_list = {sample_reported, 2, 9, SAMPLE_BYTES(sample_hash, LIMIT_CURSOR_BYTES),
                        SAMPLE_BYTES(sample_hash, 1)}},
-    {.id = 21, .kind = MSG_RESPONSE_BANNED},
-    {.id = 22, .kind = MSG_RESPONSE_UNBANNED},
-    {.id = 23, .kind = MSG_RESPONSE_BAN_LIST, .ban_list = {sample_bans, 2, true}},
+    {.id = 21, .kind = HEARSAY_RESPONSE_BANNED},
+    {.id = 22, .kind = HEARSAY_RESPONSE_UNBANNED},
+    {.id = 23, .kind = HEARSAY_RESPONSE_BAN_LIST, .ban_list = {sample_bans, 2, true}},
     {.id = 24,
-     .kind = MSG_RESPONSE_ACCEPTING,
+     .kind = HEARSAY_RESPONSE_ACCEPTING,
      .accepting = {SAMPLE_TEXT("closed"), SAMPLE_TEXT("schedule"), 5}},
-    {.id = 25, .kind = MSG_RESPONSE_CHECKED, .checked = {sample_capabilities, 4, 7}},
-    {.id = 26, .kind = MSG_RESPONSE_BACKED_UP, .backed_up = {8192}},
-    {.id = 27, .kind = MSG_RESPONSE_COMPACTED, .compacted = {8192, 4096}},
-    {.id = 28, .kind = MSG_RESPONSE_RELOADED},
-    {.id = 29, .kind = MSG_RESPONSE_LOG_LEVEL_SET, .log_level_set = {SAMPLE_TEXT("info")}},
+    {.id = 25, .kind = HEARSAY_RESPONSE_CHECKED, .checked = {sample_capabilities, 4, 7}},
+    {.id = 26, .kind = HEARSAY_RESPONSE_BACKED_UP, .backed_up = {8192}},
+    {.id = 27, .kind = HEARSAY_RESPONSE_COMPACTED, .compacted = {8192, 4096}},
+    {.id = 28, .kind = HEARSAY_RESPONSE_RELOADED},
+    {.id = 29, .kind = HEARSAY_RESPONSE_LOG_LEVEL_SET, .log_level_set = {SAMPLE_TEXT("info")}},
     {.id = 0,
-     .kind = MSG_RESPONSE_ASK,
+     .kind = HEARSAY_RESPONSE_ASK,
      .ask = {UINT64_MAX,
              {.k = 1, .parts = sample_parts, .part_count = 1, QUERY_DEFAULTS},
              UINT32_MAX}},
-    {.id = 36, .kind = MSG_RESPONSE_SERVING},
-    {.id = 37, .kind = MSG_RESPONSE_ANSWER_TAKEN},
-    {.id = 36, .kind = MSG_RESPONSE_CHANGED, .changed = {sample_changes, 3, UINT64_MAX, true}},
-    {.id = 37, .kind = MSG_RESPONSE_APPLIED, .applied = {LIMIT_CHANGES, UINT32_MAX, UINT32_MAX}},
-    {.id = 14, .kind = MSG_RESPONSE_UNKNOWN},
+    {.id = 36, .kind = HEARSAY_RESPONSE_SERVING},
+    {.id = 37, .kind = HEARSAY_RESPONSE_ANSWER_TAKEN},
+    {.id = 36, .kind = HEARSAY_RESPONSE_CHANGED, .changed = {sample_changes, 3, UINT64_MAX, true}},
+    {.id = 37,
+     .kind = HEARSAY_RESPONSE_APPLIED,
+     .applied = {LIMIT_CHANGES, UINT32_MAX, UINT32_MAX}},
+    {.id = 14, .kind = HEARSAY_RESPONSE_UNKNOWN},
 };
 
 size_t wire_request_count(void)
@@ -462,7 +468,7 @@ size_t wire_request_count(void)
     return sizeof sample_requests / sizeof sample_requests[0];
 }
 
-const struct msg_request *wire_request(size_t index)
+const struct hearsay_request *wire_request(size_t index)
 {
     return &sample_requests[index];
 }
@@ -472,7 +478,7 @@ size_t wire_response_count(void)
     return sizeof sample_responses / sizeof sample_responses[0];
 }
 
-const struct msg_response *wire_response(size_t index)
+const struct hearsay_response *wire_response(size_t index)
 {
     return &sample_responses[index];
 }
@@ -487,7 +493,7 @@ static int encode_request_sample(size_t index, struct bytes *out)
 static int decode_request(const uint8_t *frame, size_t length, struct arena *arena,
                           struct msg_error *out_error)
 {
-    struct msg_request request;
+    struct hearsay_request request;
 
     return codec_decode_request(frame, length, arena, &request, out_error);
 }
@@ -495,7 +501,7 @@ static int decode_request(const uint8_t *frame, size_t length, struct arena *are
 static int again_request(const uint8_t *frame, size_t length, struct arena *arena,
                          struct bytes *out, struct msg_error *out_error)
 {
-    struct msg_request request;
+    struct hearsay_request request;
     int rv = codec_decode_request(frame, length, arena, &request, out_error);
 
     if (rv == 0) {
@@ -514,7 +520,7 @@ static int encode_response_sample(size_t index, struct bytes *out)
 static int decode_response(const uint8_t *frame, size_t length, struct arena *arena,
                            struct msg_error *out_error)
 {
-    struct msg_response response;
+    struct hearsay_response response;
 
     return codec_decode_response(frame, length, arena, &response, out_error);
 }
@@ -522,7 +528,7 @@ static int decode_response(const uint8_t *frame, size_t length, struct arena *ar
 static int again_response(const uint8_t *frame, size_t length, struct arena *arena,
                           struct bytes *out, struct msg_error *out_error)
 {
-    struct msg_response response;
+    struct hearsay_response response;
     int rv = codec_decode_response(frame, length, arena, &response, out_error);
 
     if (rv == 0) {

@@ -20,9 +20,9 @@ void wire_put_data(struct bytes *out, uint32_t field, const void *data, size_t c
 
 /* Sample messages, with every field and with none but the needed ones. Static storage. */
 size_t wire_request_count(void);
-const struct msg_request *wire_request(size_t index);
+const struct hearsay_request *wire_request(size_t index);
 size_t wire_response_count(void);
-const struct msg_response *wire_response(size_t index);
+const struct hearsay_response *wire_response(size_t index);
 
 /* One side of the protocol, so that each property is tested on both. */
 struct wire_side {

@@ -29,21 +29,21 @@ static int64_t newest_due_ms;
 static void encode_groups(const struct group *groups, uint32_t count, struct bytes *out)
 {
     static uint8_t filters[HOOD_GROUPS_MAX][FILTER_BYTES];
-    struct msg_summary_group list[HOOD_GROUPS_MAX];
+    struct hearsay_summary_group list[HOOD_GROUPS_MAX];
     static const uint8_t nothing[FILTER_BYTES];
-    const struct msg_response response = {.id = 1,
-                                          .kind = MSG_RESPONSE_SUMMARIZED,
-                                          .summarized = {.union_filter = {nothing, FILTER_BYTES},
-                                                         .groups = list,
-                                                         .group_count = count}};
+    const struct hearsay_response response = {
+        .id = 1,
+        .kind = HEARSAY_RESPONSE_SUMMARIZED,
+        .summarized = {
+            .union_filter = {nothing, FILTER_BYTES}, .groups = list, .group_count = count}};
 
     for (uint32_t i = 0; i < count; i++) {
         bloom_store(groups[i].filter, campus.profile.bits, filters[i]);
-        list[i] = (struct msg_summary_group){.union_filter = {filters[i], FILTER_BYTES},
-                                             .least_count = campus.profile.section_count,
-                                             .most_count = campus.profile.section_count,
-                                             .count = groups[i].count,
-                                             .newest_ms = groups[i].newest_ms};
+        list[i] = (struct hearsay_summary_group){.union_filter = {filters[i], FILTER_BYTES},
+                                                 .least_count = campus.profile.section_count,
+                                                 .most_count = campus.profile.section_count,
+                                                 .count = groups[i].count,
+                                                 .newest_ms = groups[i].newest_ms};
         for (uint32_t s = 0; s < campus.profile.section_count; s++) {
             list[i].least[s] = groups[i].ranges[s].least;
             list[i].most[s] = groups[i].ranges[s].most;
@@ -202,7 +202,7 @@ static void deliver_to(struct c_asker *asker, uint32_t number, const struct hood
 static uint32_t decode_groups(const struct bytes *frame, struct arena *arena, struct group *out)
 {
     static uint64_t filters[HOOD_GROUPS_MAX][WORDS];
-    struct msg_response response;
+    struct hearsay_response response;
     struct msg_error error;
 
     if (frame->count == 0) {
@@ -213,7 +213,7 @@ static uint32_t decode_groups(const struct bytes *frame, struct arena *arena, st
                                     &error) == 0);
     SIM_CHECK(response.summarized.group_count <= HOOD_GROUPS_MAX);
     for (size_t i = 0; i < response.summarized.group_count; i++) {
-        const struct msg_summary_group *group = &response.summarized.groups[i];
+        const struct hearsay_summary_group *group = &response.summarized.groups[i];
 
         SIM_CHECK(bloom_load(filters[i], campus.profile.bits, group->union_filter.data,
                              group->union_filter.count) == 0);

@@ -10,10 +10,10 @@ enum { FILTER_BYTES = 8 * WORDS };
 void wire_encode_query(const struct index_query *query, struct similarity floor, struct bytes *out)
 {
     static uint8_t filters[2 * PARTS_MAX][FILTER_BYTES];
-    struct msg_query_part parts[PARTS_MAX] = {{0}};
-    const struct msg_request request = {
+    struct hearsay_query_part parts[PARTS_MAX] = {{0}};
+    const struct hearsay_request request = {
         .id = 1,
-        .kind = MSG_REQUEST_QUERY,
+        .kind = HEARSAY_REQUEST_QUERY,
         .query = {.k = query->k,
                   .parts = parts,
                   .part_count = query->part_count,
@@ -22,17 +22,17 @@ void wire_encode_query(const struct index_query *query, struct similarity floor,
                   .until_ms = query->until_ms,
                   .metric = query->metric == INDEX_METRIC_BITS ? MSG_METRIC_BITS : MSG_METRIC_PHI,
                   .order = MSG_ORDER_SIMILARITY,
-                  .scope = MSG_SCOPE_HERE,
+                  .scope = HEARSAY_SCOPE_HERE,
                   .wait_ms = LIMIT_WAIT_MS_DEFAULT,
                   .max_staleness_ms = UINT64_MAX,
                   .floor = similarity_floor(floor)}};
 
     for (uint32_t p = 0; p < query->part_count; p++) {
         bloom_store(query->parts[p].filter, campus.profile.bits, filters[p]);
-        parts[p].filter = (struct msg_bytes){filters[p], FILTER_BYTES};
+        parts[p].filter = (struct hearsay_bytes){filters[p], FILTER_BYTES};
         if (query->parts[p].contains != NULL) {
             bloom_store(query->parts[p].contains, campus.profile.bits, filters[PARTS_MAX + p]);
-            parts[p].contains = (struct msg_bytes){filters[PARTS_MAX + p], FILTER_BYTES};
+            parts[p].contains = (struct hearsay_bytes){filters[PARTS_MAX + p], FILTER_BYTES};
         }
     }
     SIM_CHECK(codec_encode_request(&request, LIMIT_FRAME_BYTES_MAX, out) == 0);
@@ -42,7 +42,7 @@ void wire_decode_query(const struct bytes *frame, struct arena *arena, struct in
                        struct index_part *parts, uint64_t (*filters)[WORDS],
                        struct similarity *floor)
 {
-    struct msg_request request;
+    struct hearsay_request request;
     struct msg_error error;
 
     SIM_CHECK(codec_decode_request(frame->data + LIMIT_FRAME_HEADER_BYTES,
@@ -59,7 +59,7 @@ void wire_decode_query(const struct bytes *frame, struct arena *arena, struct in
                                                                              : INDEX_METRIC_PHI};
     *floor = similarity_of_floor(asked->floor);
     for (size_t p = 0; p < asked->part_count; p++) {
-        const struct msg_query_part *part = &asked->parts[p];
+        const struct hearsay_query_part *part = &asked->parts[p];
         uint64_t *wanted = filters[PARTS_MAX + p];
 
         SIM_CHECK(bloom_load(filters[p], campus.profile.bits, part->filter.data,
@@ -78,9 +78,9 @@ void wire_encode_answer(const struct hood_found *found, uint32_t count,
 {
     static uint8_t filters[ANSWER_MAX][FILTER_BYTES];
     static struct msg_result results[ANSWER_MAX];
-    const struct msg_response response = {
+    const struct hearsay_response response = {
         .id = 1,
-        .kind = MSG_RESPONSE_RESULTS,
+        .kind = HEARSAY_RESPONSE_RESULTS,
         .results = {.results = results, .result_count = count, .exact = true, .seq = answer->seq}};
 
     for (uint32_t i = 0; i < count; i++) {
@@ -98,7 +98,7 @@ uint32_t wire_decode_answer(const struct bytes *frame, struct arena *arena, stru
                             struct hood_answer *answer)
 {
     static uint64_t filters[ANSWER_MAX][WORDS];
-    struct msg_response response;
+    struct hearsay_response response;
     struct msg_error error;
 
     SIM_CHECK(codec_decode_response(frame->data + LIMIT_FRAME_HEADER_BYTES,

@@ -4,13 +4,13 @@
 
 #include "tests/sim/sim_world.h"
 
-static bool is_text(const struct msg_text *text, const char *wanted)
+static bool is_text(const struct hearsay_text *text, const char *wanted)
 {
     return text->text != NULL && strcmp(text->text, wanted) == 0;
 }
 
-static void check_content(const struct m_message *message, const struct msg_text *media_type,
-                          const struct msg_bytes *payload)
+static void check_content(const struct m_message *message, const struct hearsay_text *media_type,
+                          const struct hearsay_bytes *payload)
 {
     SIM_CHECK(is_text(media_type, "text/plain"));
     SIM_EQUAL(payload->count, m_payload_bytes(message->payload));
@@ -20,8 +20,8 @@ static void check_content(const struct m_message *message, const struct msg_text
 
 static void check_error(const struct w_expected *expected, const struct msg_error *error)
 {
-    SIM_EXPECT(expected->kind == MSG_RESPONSE_ERROR, "an error instead of an answer of kind %d: %s",
-               expected->kind, error->message);
+    SIM_EXPECT(expected->kind == HEARSAY_RESPONSE_ERROR,
+               "an error instead of an answer of kind %d: %s", expected->kind, error->message);
     SIM_EXPECT(error->code == expected->code, "error %d instead of %d: %s", error->code,
                expected->code, error->message);
     SIM_EXPECT(expected->field == NULL || strcmp(error->field, expected->field) == 0,
@@ -38,7 +38,7 @@ static void check_error(const struct w_expected *expected, const struct msg_erro
 /* --- epochs, welcome -------------------------------------------------------------------------- */
 
 static void check_epoch(const struct world *world, const struct w_client *client, size_t h,
-                        const struct msg_epoch_info *epoch)
+                        const struct hearsay_epoch_info *epoch)
 {
     const struct m_host *host = &world->model.hosts[h];
     const struct m_epoch *there = NULL;
@@ -67,7 +67,7 @@ static void check_welcome(struct world *world, struct w_client *client,
     SIM_EQUAL(welcome->limits.deposits_per_minute, limited ? limits->deposits_per_minute : 0);
     SIM_EQUAL(welcome->limits.sender_share_ppm, limits->sender_share_ppm);
     for (size_t h = 0; h < welcome->host_count; h++) {
-        const struct msg_host_info *host = &welcome->hosts[h];
+        const struct hearsay_host_info *host = &welcome->hosts[h];
         SIM_CHECK(is_text(&host->name, world->config.hosts[h].name));
         SIM_EQUAL(host->messages, world->config.hosts[h].messages_max);
         SIM_EQUAL(host->accept, (int)expected->accept[h] + 1);
@@ -179,7 +179,7 @@ static void check_results(const struct world *world, const struct w_request *req
 }
 
 static void check_got(const struct world *world, const struct w_expected *expected,
-                      const struct msg_got *got)
+                      const struct hearsay_got *got)
 {
     const struct m_message *message = &world->model.messages[expected->message];
 
@@ -197,7 +197,7 @@ static void check_exported(const struct world *world, const struct w_expected *e
     SIM_EQUAL(exported->next.data != NULL, expected->more);
     for (uint32_t i = 0; i < expected->count; i++) {
         const struct m_message *message = &world->model.messages[expected->results[i].message];
-        const struct msg_exported_message *got = &exported->messages[i];
+        const struct hearsay_exported_message *got = &exported->messages[i];
         SIM_CHECK(memcmp(got->id.data, message->id, MESSAGE_ID_BYTES) == 0);
         SIM_CHECK(memcmp(got->filter.data, message->filter, got->filter.count) == 0);
         SIM_EQUAL(got->reach_ppm, message->reach_ppm);
@@ -207,7 +207,7 @@ static void check_exported(const struct world *world, const struct w_expected *e
 }
 
 static void check_summarized(const struct world *world, const struct w_request *request,
-                             const struct msg_summarized *summarized)
+                             const struct hearsay_summarized *summarized)
 {
     const struct w_expected *expected = &request->expected;
 
@@ -222,14 +222,14 @@ static void check_summarized(const struct world *world, const struct w_request *
 /* --- the operator's --------------------------------------------------------------------------- */
 
 static void check_reported(const struct world *world, const struct w_expected *expected,
-                           const struct msg_reported_list *list)
+                           const struct hearsay_reported_list *list)
 {
     SIM_EQUAL(list->total, expected->total);
     SIM_EQUAL(list->message_count, expected->count);
     for (uint32_t i = 0; i < expected->count; i++) {
         const struct m_result *wanted = &expected->results[i];
         const struct m_message *message = &world->model.messages[wanted->message];
-        const struct msg_reported_message *got = &list->messages[i];
+        const struct hearsay_reported_message *got = &list->messages[i];
         SIM_CHECK(memcmp(got->id.data, message->id, MESSAGE_ID_BYTES) == 0);
         SIM_EQUAL(got->reports, wanted->both);
         SIM_EQUAL(got->hidden, wanted->either >= PERSIST_HIDDEN);
@@ -240,9 +240,9 @@ static void check_reported(const struct world *world, const struct w_expected *e
 }
 
 static bool is_ban(const struct world *world, const struct w_request *request,
-                   const struct m_ban *ban, const struct msg_ban_entry *entry)
+                   const struct m_ban *ban, const struct hearsay_ban_entry *entry)
 {
-    const struct msg_bytes *value = ban->is_payload ? &entry->payload_hash : &entry->filter;
+    const struct hearsay_bytes *value = ban->is_payload ? &entry->payload_hash : &entry->filter;
     const size_t bytes =
         ban->is_payload ? LIMIT_HASH_BYTES : world->model.hosts[request->host].filter_bytes;
 
@@ -252,7 +252,7 @@ static bool is_ban(const struct world *world, const struct w_request *request,
 
 /* In any order, of which nothing is promised over a restart. */
 static void check_bans(const struct w_request *request, const struct world *world,
-                       const struct msg_ban_list *list)
+                       const struct hearsay_ban_list *list)
 {
     const struct w_expected *expected = &request->expected;
     const uint32_t skip = request->number;
@@ -269,7 +269,7 @@ static void check_bans(const struct w_request *request, const struct world *worl
 }
 
 static void check_accepting(const struct w_expected *expected,
-                            const struct msg_accepting *accepting)
+                            const struct hearsay_accepting *accepting)
 {
     SIM_CHECK(is_text(&accepting->mode, expected->mode));
     SIM_CHECK(is_text(&accepting->source, expected->source));
@@ -277,7 +277,7 @@ static void check_accepting(const struct w_expected *expected,
 }
 
 static void check_stats(const struct world *world, const struct w_request *request,
-                        const struct msg_stats_taken *stats)
+                        const struct hearsay_stats_taken *stats)
 {
     static const char *const names[] = {"messages", "bytes", "shown", "hidden", "pending"};
     uint32_t found = 0;
@@ -304,15 +304,15 @@ static void check_stats(const struct world *world, const struct w_request *reque
 /* --- all -------------------------------------------------------------------------------------- */
 
 static void check_push(struct world *world, struct w_client *client,
-                       const struct msg_response *response)
+                       const struct hearsay_response *response)
 {
-    if (response->kind == MSG_RESPONSE_MATCH) {
+    if (response->kind == HEARSAY_RESPONSE_MATCH) {
         watches_got(world, client, &response->match);
-    } else if (response->kind == MSG_RESPONSE_EPOCH_CHANGED) {
+    } else if (response->kind == HEARSAY_RESPONSE_EPOCH_CHANGED) {
         const bool is_second = is_text(&response->epoch_changed.host, world->config.hosts[1].name);
         check_epoch(world, client, is_second, &response->epoch_changed.epoch);
     } else {
-        SIM_CHECK(response->kind == MSG_RESPONSE_ERROR);
+        SIM_CHECK(response->kind == HEARSAY_RESPONSE_ERROR);
         SIM_EXPECT(client->is_refused || !client->greeted, "an error about the connection: %s",
                    response->error.message);
         SIM_CHECK(response->error.code == MSG_RATE_LIMITED ||
@@ -321,37 +321,37 @@ static void check_push(struct world *world, struct w_client *client,
 }
 
 static void check_answer(struct world *world, struct w_client *client, struct w_request *request,
-                         const struct msg_response *response)
+                         const struct hearsay_response *response)
 {
     switch (response->kind) {
-    case MSG_RESPONSE_WELCOME:
+    case HEARSAY_RESPONSE_WELCOME:
         check_welcome(world, client, &request->expected, &response->welcome);
         return;
-    case MSG_RESPONSE_PONG:
+    case HEARSAY_RESPONSE_PONG:
         SIM_EQUAL(response->pong.now_ms, request->expected.now_ms);
         SIM_EQUAL(response->pong.clock_trusted, request->expected.trusted);
         return;
-    case MSG_RESPONSE_DEPOSITED:
+    case HEARSAY_RESPONSE_DEPOSITED:
         check_deposited(world, &request->expected, &response->deposited);
         return;
-    case MSG_RESPONSE_RESULTS:
+    case HEARSAY_RESPONSE_RESULTS:
         check_results(world, request, &response->results);
         return;
-    case MSG_RESPONSE_GOT:
+    case HEARSAY_RESPONSE_GOT:
         check_got(world, &request->expected, &response->got);
         return;
-    case MSG_RESPONSE_EXPORTED:
+    case HEARSAY_RESPONSE_EXPORTED:
         check_exported(world, &request->expected, &response->exported);
         return;
-    case MSG_RESPONSE_SUMMARIZED:
+    case HEARSAY_RESPONSE_SUMMARIZED:
         check_summarized(world, request, &response->summarized);
         return;
-    case MSG_RESPONSE_HERE_LABELS:
+    case HEARSAY_RESPONSE_HERE_LABELS:
         SIM_EQUAL(response->here_labels.label_count, client->is_unix || client->is_on_site);
         SIM_CHECK(response->here_labels.label_count == 0 ||
                   is_text(&response->here_labels.labels[0], "geo:u281zd"));
         return;
-    case MSG_RESPONSE_WATCHING:
+    case HEARSAY_RESPONSE_WATCHING:
         SIM_EQUAL(response->watching.watch_id, request->expected.watch_id);
         SIM_EQUAL(response->watching.seq, request->expected.seq);
         if (request->interest != NULL) {
@@ -367,19 +367,19 @@ static void check_answer(struct world *world, struct w_client *client, struct w_
             }
         }
         return;
-    case MSG_RESPONSE_REPORTED_LIST:
+    case HEARSAY_RESPONSE_REPORTED_LIST:
         check_reported(world, &request->expected, &response->reported_list);
         return;
-    case MSG_RESPONSE_BAN_LIST:
+    case HEARSAY_RESPONSE_BAN_LIST:
         check_bans(request, world, &response->ban_list);
         return;
-    case MSG_RESPONSE_ACCEPTING:
+    case HEARSAY_RESPONSE_ACCEPTING:
         check_accepting(&request->expected, &response->accepting);
         return;
-    case MSG_RESPONSE_STATS_TAKEN:
+    case HEARSAY_RESPONSE_STATS_TAKEN:
         check_stats(world, request, &response->stats_taken);
         return;
-    case MSG_RESPONSE_CHECKED:
+    case HEARSAY_RESPONSE_CHECKED:
         SIM_EXPECT(response->checked.problem_count == 0, "check: %s",
                    response->checked.problems[0].text);
         return;
@@ -388,7 +388,8 @@ static void check_answer(struct world *world, struct w_client *client, struct w_
     }
 }
 
-void answer_check(struct world *world, struct w_client *client, const struct msg_response *response)
+void answer_check(struct world *world, struct w_client *client,
+                  const struct hearsay_response *response)
 {
     if (response->id == 0) {
         check_push(world, client, response);
@@ -402,18 +403,18 @@ void answer_check(struct world *world, struct w_client *client, const struct msg
     SIM_EXPECT(expected->responded && !expected->answered, "a second answer");
     expected->answered = true;
     world->answers++;
-    if (response->kind == MSG_RESPONSE_ERROR) {
+    if (response->kind == HEARSAY_RESPONSE_ERROR) {
         world->errors++;
-        if (request->kind == MSG_REQUEST_CHECK &&
+        if (request->kind == HEARSAY_REQUEST_CHECK &&
             (request->has_failed || response->error.code == MSG_SHUTTING_DOWN)) {
             return;
         }
-        if (request->kind == MSG_REQUEST_RESTORE && expected->or_not_found) {
+        if (request->kind == HEARSAY_REQUEST_RESTORE && expected->or_not_found) {
             SIM_EQUAL(response->error.code, MSG_UNKNOWN_EPOCH);
             return;
         }
         check_error(expected, &response->error);
-        if (request->kind == MSG_REQUEST_WATCH && request->interest != NULL) {
+        if (request->kind == HEARSAY_REQUEST_WATCH && request->interest != NULL) {
             request->interest->is_set = false; /* its epoch is over, or there are too many */
         }
         return;

@@ -75,7 +75,7 @@ static uint32_t choose_distance(struct world *world)
 /* --- requests --------------------------------------------------------------------------------- */
 
 struct w_request *client_request(struct world *world, struct w_client *client,
-                                 enum msg_request_kind kind)
+                                 enum hearsay_request_kind kind)
 {
     struct w_request *request = calloc(1, sizeof(*request));
 
@@ -93,12 +93,13 @@ struct w_request *client_request(struct world *world, struct w_client *client,
     return request;
 }
 
-static struct msg_text text_of(const char *text)
+static struct hearsay_text text_of(const char *text)
 {
-    return text == NULL ? (struct msg_text){NULL, 0} : (struct msg_text){text, strlen(text)};
+    return text == NULL ? (struct hearsay_text){NULL, 0}
+                        : (struct hearsay_text){text, strlen(text)};
 }
 
-static struct msg_text host_text(const struct world *world, const struct w_request *request)
+static struct hearsay_text host_text(const struct world *world, const struct w_request *request)
 {
     if (request->unknown_host) {
         return text_of("gamma");
@@ -107,7 +108,8 @@ static struct msg_text host_text(const struct world *world, const struct w_reque
 }
 
 static void fill_query(const struct world *world, const struct w_request *request,
-                       struct msg_query_part *parts, struct msg_slice *slice, struct msg_query *out)
+                       struct hearsay_query_part *parts, struct msg_slice *slice,
+                       struct msg_query *out)
 {
     const struct m_query *query = &request->query;
     const uint32_t bytes = world->model.hosts[request->host].filter_bytes;
@@ -121,15 +123,15 @@ static void fill_query(const struct world *world, const struct w_request *reques
                               .until_ms = query->until_ms,
                               .metric = MSG_METRIC_BITS,
                               .order = query->order,
-                              .scope = query->is_hood ? MSG_SCOPE_HOOD : MSG_SCOPE_HERE,
+                              .scope = query->is_hood ? HEARSAY_SCOPE_HOOD : HEARSAY_SCOPE_HERE,
                               .wait_ms = LIMIT_WAIT_MS_DEFAULT,
                               .max_staleness_ms = UINT64_MAX,
                               .with_payload = query->with_payload};
     for (uint32_t p = 0; p < query->part_count; p++) {
-        parts[p] = (struct msg_query_part){.epoch = query->parts[p].epoch,
-                                           .filter = {query->parts[p].filter, bytes}};
+        parts[p] = (struct hearsay_query_part){.epoch = query->parts[p].epoch,
+                                               .filter = {query->parts[p].filter, bytes}};
         if (query->parts[p].has_contains) {
-            parts[p].contains = (struct msg_bytes){query->parts[p].contains, bytes};
+            parts[p].contains = (struct hearsay_bytes){query->parts[p].contains, bytes};
         }
     }
     if (query->exclude_bytes > 0) {
@@ -142,7 +144,7 @@ static void fill_query(const struct world *world, const struct w_request *reques
 }
 
 static void put_deposit(const struct world *world, struct w_request *request,
-                        struct msg_request *out)
+                        struct hearsay_request *out)
 {
     static uint8_t hash[LIMIT_HASH_BYTES];
     static uint8_t payload[512];
@@ -163,54 +165,54 @@ static void put_deposit(const struct world *world, struct w_request *request,
     if (request->can_withdraw) {
         make_token(request->token, token);
         (void)crypto_generichash(hash, sizeof(hash), token, sizeof(token), NULL, 0);
-        out->deposit.withdraw_hash = (struct msg_bytes){hash, sizeof(hash)};
+        out->deposit.withdraw_hash = (struct hearsay_bytes){hash, sizeof(hash)};
     }
 }
 
 static void put_admin(const struct world *world, const struct w_request *request,
-                      struct msg_request *out)
+                      struct hearsay_request *out)
 {
-    const struct msg_bytes value = {request->rule.value,
-                                    request->rule.is_payload
-                                        ? LIMIT_HASH_BYTES
-                                        : world->model.hosts[request->host].filter_bytes};
+    const struct hearsay_bytes value = {request->rule.value,
+                                        request->rule.is_payload
+                                            ? LIMIT_HASH_BYTES
+                                            : world->model.hosts[request->host].filter_bytes};
 
-    const struct msg_bytes none = {NULL, 0};
-    const struct msg_bytes hash = request->rule.is_payload ? value : none;
-    const struct msg_bytes filter = request->rule.is_payload ? none : value;
-    const struct msg_bytes id = {request->message_id, MESSAGE_ID_BYTES};
-    const struct msg_text host = host_text(world, request);
+    const struct hearsay_bytes none = {NULL, 0};
+    const struct hearsay_bytes hash = request->rule.is_payload ? value : none;
+    const struct hearsay_bytes filter = request->rule.is_payload ? none : value;
+    const struct hearsay_bytes id = {request->message_id, MESSAGE_ID_BYTES};
+    const struct hearsay_text host = host_text(world, request);
 
     switch (request->kind) {
-    case MSG_REQUEST_STATS:
+    case HEARSAY_REQUEST_STATS:
         out->stats.host = host;
         break;
-    case MSG_REQUEST_REMOVE:
-        out->remove = (struct msg_remove){.host = host, .id = id, .ban = request->ban};
+    case HEARSAY_REQUEST_REMOVE:
+        out->remove = (struct hearsay_remove){.host = host, .id = id, .ban = request->ban};
         break;
-    case MSG_REQUEST_RESTORE:
-        out->restore = (struct msg_restore){.host = host, .id = id};
+    case HEARSAY_REQUEST_RESTORE:
+        out->restore = (struct hearsay_restore){.host = host, .id = id};
         break;
-    case MSG_REQUEST_REPORTED:
+    case HEARSAY_REQUEST_REPORTED:
         out->reported = (struct msg_reported){
             .host = host, .limit = request->number, .pending = request->pending};
         break;
-    case MSG_REQUEST_BAN:
+    case HEARSAY_REQUEST_BAN:
         out->ban = (struct msg_ban){host, hash, filter, request->rule.max_distance_ppm};
         break;
-    case MSG_REQUEST_UNBAN:
-        out->unban = (struct msg_unban){host, hash, filter};
+    case HEARSAY_REQUEST_UNBAN:
+        out->unban = (struct hearsay_unban){host, hash, filter};
         break;
-    case MSG_REQUEST_BANS:
-        out->bans = (struct msg_bans){host, request->number};
+    case HEARSAY_REQUEST_BANS:
+        out->bans = (struct hearsay_bans){host, request->number};
         break;
-    case MSG_REQUEST_ACCEPT:
+    case HEARSAY_REQUEST_ACCEPT:
         out->accept = (struct msg_accept){host, text_of(request->word)};
         break;
-    case MSG_REQUEST_BACKUP:
+    case HEARSAY_REQUEST_BACKUP:
         out->backup.path = text_of(request->word);
         break;
-    case MSG_REQUEST_LOG_LEVEL:
+    case HEARSAY_REQUEST_LOG_LEVEL:
         out->log_level.level = text_of(request->word);
         break;
     default: /* it has no fields */
@@ -222,42 +224,42 @@ static void put_admin(const struct world *world, const struct w_request *request
 void client_put(struct world *world, struct w_client *client, struct w_request *request)
 {
     static const char reasons[][8] = {"", "spam", "rude", "old"};
-    struct msg_request out = {.id = request->id, .kind = request->kind};
-    struct msg_query_part parts[M_PARTS];
+    struct hearsay_request out = {.id = request->id, .kind = request->kind};
+    struct hearsay_query_part parts[M_PARTS];
     struct msg_slice slice;
     uint8_t token[LIMIT_TOKEN_BYTES];
     uint8_t cursor[8];
 
-    if (request->kind == MSG_REQUEST_HELLO) {
-        out.hello = (struct msg_hello){.versions = {1}, .version_count = 1};
+    if (request->kind == HEARSAY_REQUEST_HELLO) {
+        out.hello = (struct hearsay_hello){.versions = {1}, .version_count = 1};
         if (client->has_token) {
             request->has_shown = true;
             memcpy(request->shown, client->token, sizeof(client->token));
-            out.hello.resume_token = (struct msg_bytes){client->token, sizeof(client->token)};
+            out.hello.resume_token = (struct hearsay_bytes){client->token, sizeof(client->token)};
         }
-    } else if (request->kind == MSG_REQUEST_DEPOSIT) {
+    } else if (request->kind == HEARSAY_REQUEST_DEPOSIT) {
         put_deposit(world, request, &out);
-    } else if (request->kind == MSG_REQUEST_QUERY) {
+    } else if (request->kind == HEARSAY_REQUEST_QUERY) {
         fill_query(world, request, parts, &slice, &out.query);
-    } else if (request->kind == MSG_REQUEST_WATCH) {
+    } else if (request->kind == HEARSAY_REQUEST_WATCH) {
         fill_query(world, request, parts, &slice, &out.watch.query);
         out.watch.after_seq = request->after_seq;
-    } else if (request->kind == MSG_REQUEST_UNWATCH) {
+    } else if (request->kind == HEARSAY_REQUEST_UNWATCH) {
         out.unwatch.watch_id = request->watch_id;
-    } else if (request->kind == MSG_REQUEST_WITHDRAW) {
+    } else if (request->kind == HEARSAY_REQUEST_WITHDRAW) {
         make_token(request->token, token);
-        out.withdraw = (struct msg_withdraw){.host = host_text(world, request),
-                                             .id = {request->message_id, MESSAGE_ID_BYTES},
-                                             .token = {token, sizeof(token)}};
-    } else if (request->kind == MSG_REQUEST_GET) {
-        out.get = (struct msg_get){.host = host_text(world, request),
-                                   .id = {request->message_id, MESSAGE_ID_BYTES}};
-    } else if (request->kind == MSG_REQUEST_SUMMARY) {
+        out.withdraw = (struct hearsay_withdraw){.host = host_text(world, request),
+                                                 .id = {request->message_id, MESSAGE_ID_BYTES},
+                                                 .token = {token, sizeof(token)}};
+    } else if (request->kind == HEARSAY_REQUEST_GET) {
+        out.get = (struct hearsay_get){.host = host_text(world, request),
+                                       .id = {request->message_id, MESSAGE_ID_BYTES}};
+    } else if (request->kind == HEARSAY_REQUEST_SUMMARY) {
         out.summary =
             (struct msg_summary){.host = host_text(world, request), .epoch = request->epoch};
-    } else if (request->kind == MSG_REQUEST_HERE) {
+    } else if (request->kind == HEARSAY_REQUEST_HERE) {
         out.here = (struct msg_here){.host = host_text(world, request)};
-    } else if (request->kind == MSG_REQUEST_REPORT) {
+    } else if (request->kind == HEARSAY_REQUEST_REPORT) {
         out.report = (struct msg_report){.host = host_text(world, request),
                                          .kind = MSG_REPORT_OTHER_KIND,
                                          .id = {request->message_id, MESSAGE_ID_BYTES}};
@@ -265,12 +267,12 @@ void client_put(struct world *world, struct w_client *client, struct w_request *
             out.report.reason = text_of(reasons[request->reason]);
             out.report.kind = (enum msg_report_kind)(MSG_REPORT_OTHER_KIND - request->reason);
         }
-    } else if (request->kind == MSG_REQUEST_EXPORT) {
-        out.export =
+    } else if (request->kind == HEARSAY_REQUEST_EXPORT) {
+        out.export_ =
             (struct msg_export){.host = host_text(world, request), .limit = request->number};
         for (unsigned i = 0; i < 8 && request->has_cursor; i++) {
             cursor[i] = (uint8_t)((uint64_t)request->cursor >> (8 * (7 - i)));
-            out.export.after = (struct msg_bytes){cursor, sizeof(cursor)};
+            out.export_.after = (struct hearsay_bytes){cursor, sizeof(cursor)};
         }
     } else {
         put_admin(world, request, &out);
@@ -296,7 +298,7 @@ static void make_query(struct world *world, struct w_request *request)
                               .until_ms = INT64_MAX,
                               .order = orders[rng_below(rng, 8)],
                               .with_payload = rng_chance(rng, 50)};
-    query->is_hood = request->kind == MSG_REQUEST_QUERY && rng_chance(rng, 30);
+    query->is_hood = request->kind == HEARSAY_REQUEST_QUERY && rng_chance(rng, 30);
     if (rng_chance(rng, 60)) {
         query->part_count = 1;
     }
@@ -369,22 +371,23 @@ static void make_administrative(struct world *world, struct w_request *request)
 
     request->ban = rng_chance(rng, 15);
     request->pending = rng_chance(rng, 50);
-    if (request->kind == MSG_REQUEST_ACCEPT) {
+    if (request->kind == HEARSAY_REQUEST_ACCEPT) {
         request->word = modes[rng_below(rng, 7)];
-    } else if (request->kind == MSG_REQUEST_LOG_LEVEL) {
+    } else if (request->kind == HEARSAY_REQUEST_LOG_LEVEL) {
         request->word = levels[rng_below(rng, 3)];
-    } else if (request->kind == MSG_REQUEST_BACKUP) {
+    } else if (request->kind == HEARSAY_REQUEST_BACKUP) {
         (void)snprintf(request->path, sizeof(request->path), "%s/copy-%llu",
                        rng_chance(rng, 20) ? "there" : world->directory,
                        (unsigned long long)request->id);
         request->word = request->path;
-    } else if (request->kind == MSG_REQUEST_BANS) {
+    } else if (request->kind == HEARSAY_REQUEST_BANS) {
         request->number = rng_below(rng, 3);
-    } else if (request->kind == MSG_REQUEST_REPORTED || request->kind == MSG_REQUEST_EXPORT) {
+    } else if (request->kind == HEARSAY_REQUEST_REPORTED ||
+               request->kind == HEARSAY_REQUEST_EXPORT) {
         request->number = 1 + rng_below(rng, 8);
-    } else if (request->kind == MSG_REQUEST_BAN || request->kind == MSG_REQUEST_UNBAN) {
+    } else if (request->kind == HEARSAY_REQUEST_BAN || request->kind == HEARSAY_REQUEST_UNBAN) {
         const struct m_host *host = &world->model.hosts[request->host];
-        if (request->kind == MSG_REQUEST_UNBAN && host->ban_count > 0 && rng_chance(rng, 80)) {
+        if (request->kind == HEARSAY_REQUEST_UNBAN && host->ban_count > 0 && rng_chance(rng, 80)) {
             request->rule = host->bans[rng_below(rng, host->ban_count)];
             return;
         }
@@ -408,7 +411,7 @@ static void choose_message(struct world *world, struct w_request *request)
         const struct m_message *one =
             &model->messages[rng_below(&world->rng, model->message_count)];
         const bool is_for_restore = one->looked_at && (i >= 20 || one->state >= PERSIST_HIDDEN);
-        if (one->served && (request->kind != MSG_REQUEST_RESTORE || is_for_restore)) {
+        if (one->served && (request->kind != HEARSAY_REQUEST_RESTORE || is_for_restore)) {
             request->host = one->host;
             request->names_host = true;
             memcpy(request->message_id, one->id, MESSAGE_ID_BYTES);
@@ -417,20 +420,20 @@ static void choose_message(struct world *world, struct w_request *request)
     }
 }
 
-static enum msg_request_kind choose_kind(struct world *world, const struct w_client *client)
+static enum hearsay_request_kind choose_kind(struct world *world, const struct w_client *client)
 {
     static const uint8_t usual[][2] = {
-        {MSG_REQUEST_DEPOSIT, 40}, {MSG_REQUEST_QUERY, 30},  {MSG_REQUEST_GET, 8},
-        {MSG_REQUEST_WITHDRAW, 6}, {MSG_REQUEST_REPORT, 12}, {MSG_REQUEST_PING, 2},
-        {MSG_REQUEST_SUMMARY, 4},  {MSG_REQUEST_HERE, 1},    {MSG_REQUEST_WATCH, 5},
-        {MSG_REQUEST_UNWATCH, 4},  {MSG_REQUEST_HELLO, 1},
+        {HEARSAY_REQUEST_DEPOSIT, 40}, {HEARSAY_REQUEST_QUERY, 30},  {HEARSAY_REQUEST_GET, 8},
+        {HEARSAY_REQUEST_WITHDRAW, 6}, {HEARSAY_REQUEST_REPORT, 12}, {HEARSAY_REQUEST_PING, 2},
+        {HEARSAY_REQUEST_SUMMARY, 4},  {HEARSAY_REQUEST_HERE, 1},    {HEARSAY_REQUEST_WATCH, 5},
+        {HEARSAY_REQUEST_UNWATCH, 4},  {HEARSAY_REQUEST_HELLO, 1},
     };
     static const uint8_t operators[][2] = {
-        {MSG_REQUEST_RESTORE, 30}, {MSG_REQUEST_REMOVE, 5},  {MSG_REQUEST_REPORTED, 6},
-        {MSG_REQUEST_BAN, 6},      {MSG_REQUEST_UNBAN, 14},  {MSG_REQUEST_BANS, 3},
-        {MSG_REQUEST_ACCEPT, 5},   {MSG_REQUEST_CHECK, 4},   {MSG_REQUEST_EXPORT, 6},
-        {MSG_REQUEST_STATS, 5},    {MSG_REQUEST_RELOAD, 2},  {MSG_REQUEST_LOG_LEVEL, 2},
-        {MSG_REQUEST_BACKUP, 2},   {MSG_REQUEST_COMPACT, 3},
+        {HEARSAY_REQUEST_RESTORE, 30}, {HEARSAY_REQUEST_REMOVE, 5},  {HEARSAY_REQUEST_REPORTED, 6},
+        {HEARSAY_REQUEST_BAN, 6},      {HEARSAY_REQUEST_UNBAN, 14},  {HEARSAY_REQUEST_BANS, 3},
+        {HEARSAY_REQUEST_ACCEPT, 5},   {HEARSAY_REQUEST_CHECK, 4},   {HEARSAY_REQUEST_EXPORT, 6},
+        {HEARSAY_REQUEST_STATS, 5},    {HEARSAY_REQUEST_RELOAD, 2},  {HEARSAY_REQUEST_LOG_LEVEL, 2},
+        {HEARSAY_REQUEST_BACKUP, 2},   {HEARSAY_REQUEST_COMPACT, 3},
     };
     const bool is_operator = rng_chance(&world->rng, client->is_administrator ? 70 : 2);
     const uint8_t(*kinds)[2] = is_operator ? operators : usual;
@@ -445,7 +448,7 @@ static enum msg_request_kind choose_kind(struct world *world, const struct w_cli
     for (; dice >= kinds[at][1]; at++) {
         dice -= kinds[at][1];
     }
-    return (enum msg_request_kind)kinds[at][0];
+    return (enum hearsay_request_kind)kinds[at][0];
 }
 
 static void make_watch(struct world *world, struct w_request *request)
@@ -468,35 +471,35 @@ static void make_watch(struct world *world, struct w_request *request)
 void ask_something(struct world *world, struct w_client *client)
 {
     struct rng *rng = &world->rng;
-    const enum msg_request_kind kind = choose_kind(world, client);
+    const enum hearsay_request_kind kind = choose_kind(world, client);
     struct w_request *request = client_request(world, client, kind);
 
     switch (kind) {
-    case MSG_REQUEST_DEPOSIT:
+    case HEARSAY_REQUEST_DEPOSIT:
         make_deposit(world, request);
         break;
-    case MSG_REQUEST_QUERY:
+    case HEARSAY_REQUEST_QUERY:
         make_query(world, request);
         break;
-    case MSG_REQUEST_WATCH:
+    case HEARSAY_REQUEST_WATCH:
         make_watch(world, request);
         break;
-    case MSG_REQUEST_UNWATCH:
+    case HEARSAY_REQUEST_UNWATCH:
         request->watch_id = 1 + rng_below(rng, (uint32_t)world->watch_number + 1);
         break;
-    case MSG_REQUEST_SUMMARY:
+    case HEARSAY_REQUEST_SUMMARY:
         request->epoch = choose_epoch(world, request->host);
         break;
-    case MSG_REQUEST_EXPORT:
+    case HEARSAY_REQUEST_EXPORT:
         make_administrative(world, request);
         request->has_cursor = rng_chance(rng, 60);
         request->cursor = rng_below(rng, (uint32_t)world->model.seq + 2);
         break;
-    case MSG_REQUEST_GET:
-    case MSG_REQUEST_WITHDRAW:
-    case MSG_REQUEST_REPORT:
-    case MSG_REQUEST_REMOVE:
-    case MSG_REQUEST_RESTORE:
+    case HEARSAY_REQUEST_GET:
+    case HEARSAY_REQUEST_WITHDRAW:
+    case HEARSAY_REQUEST_REPORT:
+    case HEARSAY_REQUEST_REMOVE:
+    case HEARSAY_REQUEST_RESTORE:
         make_administrative(world, request);
         request->token = rng_below(rng, TOKENS);
         request->reason = rng_below(rng, 4);
@@ -510,10 +513,10 @@ void ask_something(struct world *world, struct w_client *client)
 
 void ask_hello(struct world *world, struct w_client *client)
 {
-    client_put(world, client, client_request(world, client, MSG_REQUEST_HELLO));
+    client_put(world, client, client_request(world, client, HEARSAY_REQUEST_HELLO));
 }
 
-void ask_plain(struct world *world, struct w_client *client, enum msg_request_kind kind,
+void ask_plain(struct world *world, struct w_client *client, enum hearsay_request_kind kind,
                uint32_t host)
 {
     struct w_request *request = client_request(world, client, kind);
@@ -526,7 +529,7 @@ void ask_plain(struct world *world, struct w_client *client, enum msg_request_ki
 
 void ask_get(struct world *world, struct w_client *client, const struct m_message *message)
 {
-    struct w_request *request = client_request(world, client, MSG_REQUEST_GET);
+    struct w_request *request = client_request(world, client, HEARSAY_REQUEST_GET);
 
     request->host = message->host;
     request->names_host = true;
@@ -538,7 +541,7 @@ void ask_get(struct world *world, struct w_client *client, const struct m_messag
 /* What a client goes on with after each reconnect, from where it was. */
 void ask_interest(struct world *world, struct w_client *client, struct w_interest *interest)
 {
-    struct w_request *request = client_request(world, client, MSG_REQUEST_WATCH);
+    struct w_request *request = client_request(world, client, HEARSAY_REQUEST_WATCH);
 
     request->unknown_host = false;
     if (!interest->is_set) {

@@ -32,7 +32,7 @@ static struct w_request *request_of(struct world *world, uint64_t id)
 }
 
 /* An answer leaves the handlers: not before it may. */
-static void on_respond(struct requester *peer, const struct msg_response *response)
+static void on_respond(struct requester *peer, const struct hearsay_response *response)
 {
     struct world *world = the_world;
     struct w_client *client = client_of(world, peer);
@@ -45,23 +45,23 @@ static void on_respond(struct requester *peer, const struct msg_response *respon
         SIM_EXPECT(request->expected.is_known, "an answer too early");
         request->expected.responded = true;
     }
-    if (client != NULL && response->kind == MSG_RESPONSE_MATCH) {
+    if (client != NULL && response->kind == HEARSAY_RESPONSE_MATCH) {
         watches_pushed(world, client, &response->match);
     }
-    if (client != NULL && response->kind == MSG_RESPONSE_WELCOME) {
+    if (client != NULL && response->kind == HEARSAY_RESPONSE_WELCOME) {
         client->welcomed = true;
     }
     session_events->respond(peer, response);
 }
 
 void __wrap_handler_handle(struct service *service, struct requester *peer,
-                           const struct msg_request *request);
+                           const struct hearsay_request *request);
 void __real_handler_handle(struct service *service, struct requester *peer,
-                           const struct msg_request *request);
+                           const struct hearsay_request *request);
 bool __wrap_handler_welcome(struct service *service, struct requester *peer,
-                            const struct msg_request *request);
+                            const struct hearsay_request *request);
 bool __real_handler_welcome(struct service *service, struct requester *peer,
-                            const struct msg_request *request);
+                            const struct hearsay_request *request);
 
 /*
  * Messages of one id are told apart by when they were deposited. Two of them within a millisecond,
@@ -80,13 +80,13 @@ static bool was_just_deposited(const struct world *world, const struct w_request
 }
 
 void __wrap_handler_handle(struct service *service, struct requester *peer,
-                           const struct msg_request *request)
+                           const struct hearsay_request *request)
 {
     struct world *world = the_world;
     struct w_request *asked = request_of(world, request->id);
 
     SIM_CHECK(asked->client == client_of(world, peer) && asked->kind == request->kind);
-    if (asked->kind == MSG_REQUEST_DEPOSIT && was_just_deposited(world, asked)) {
+    if (asked->kind == HEARSAY_REQUEST_DEPOSIT && was_just_deposited(world, asked)) {
         world_set_clocks(world, world->wall_ms + 1, world->monotonic_ms + 1, world->synchronised);
     }
     expect_request(world, asked);
@@ -95,7 +95,7 @@ void __wrap_handler_handle(struct service *service, struct requester *peer,
     world->owner = NULL;
     expect_later(asked);
     SIM_EXPECT(!asked->expected.is_known || asked->expected.responded ||
-                   asked->kind == MSG_REQUEST_CHECK,
+                   asked->kind == HEARSAY_REQUEST_CHECK,
                "a request of kind %d should have been answered at once", asked->kind);
 }
 
@@ -104,7 +104,7 @@ static void expect_welcome(struct world *world, struct w_client *client, struct 
     struct w_expected *expected = &request->expected;
 
     expected->is_known = true;
-    expected->kind = MSG_RESPONSE_WELCOME;
+    expected->kind = HEARSAY_RESPONSE_WELCOME;
     expected->now_ms = world->model.now_ms;
     expected->trusted = model_clock_trusted(&world->model);
     for (size_t h = 0; h < world->config.host_count; h++) {
@@ -114,10 +114,10 @@ static void expect_welcome(struct world *world, struct w_client *client, struct 
             m_accept(&world->model, (uint32_t)h, &source, &expected->accept_until_ms[h]);
         if (host->current > 0) {
             const struct m_epoch *epoch = &host->epochs[host->current - 1];
-            expected->epochs[h] = (struct msg_epoch_info){.number = epoch->number,
-                                                          .starts_ms = epoch->starts_ms,
-                                                          .ends_ms = epoch->ends_ms,
-                                                          .kept_ms = epoch->kept_ms};
+            expected->epochs[h] = (struct hearsay_epoch_info){.number = epoch->number,
+                                                              .starts_ms = epoch->starts_ms,
+                                                              .ends_ms = epoch->ends_ms,
+                                                              .kept_ms = epoch->kept_ms};
         }
     }
     for (uint32_t i = 0; i < client->drop_count && request->has_shown; i++) {
@@ -130,7 +130,7 @@ static void expect_welcome(struct world *world, struct w_client *client, struct 
 }
 
 bool __wrap_handler_welcome(struct service *service, struct requester *peer,
-                            const struct msg_request *request)
+                            const struct hearsay_request *request)
 {
     struct world *world = the_world;
 
@@ -298,7 +298,7 @@ void client_send(struct world *world, struct w_client *client, size_t most)
 
 static void take_frames(struct world *world, struct w_client *client)
 {
-    struct msg_response response;
+    struct hearsay_response response;
     struct msg_error error;
     const uint8_t *frame = NULL;
     size_t length = 0;
@@ -307,8 +307,9 @@ static void take_frames(struct world *world, struct w_client *client)
         arena_reset(&client->arena);
         const int rc = codec_decode_response(frame, length, &client->arena, &response, &error);
         SIM_EXPECT(rc == 0, "an answer that cannot be read: %s (%s)", error.message, error.field);
-        if (response.kind != MSG_RESPONSE_STATS_TAKEN && response.kind != MSG_RESPONSE_COMPACTED &&
-            response.kind != MSG_RESPONSE_BACKED_UP) { /* that tell of storage and memory */
+        if (response.kind != HEARSAY_RESPONSE_STATS_TAKEN &&
+            response.kind != HEARSAY_RESPONSE_COMPACTED &&
+            response.kind != HEARSAY_RESPONSE_BACKED_UP) { /* that tell of storage and memory */
             world->trace = XXH64(frame, length, world->trace + client->number);
         }
         world->kinds[response.kind]++;

@@ -34,7 +34,7 @@ static void find(struct world *world, struct w_request *request)
 {
     struct w_expected *expected = &request->expected;
 
-    expect(request, MSG_RESPONSE_RESULTS);
+    expect(request, HEARSAY_RESPONSE_RESULTS);
     expected->count = m_find(&world->model, &request->query, expected->results, &expected->capped);
     expected->shifts = world->model.shifts;
 }
@@ -102,7 +102,7 @@ static void query_read(struct world *world, struct w_request *request,
         is_whole = is_whole && found && message->served && message->shown &&
                    message->moved <= expected->shifts;
     }
-    expect(request, MSG_RESPONSE_RESULTS);
+    expect(request, HEARSAY_RESPONSE_RESULTS);
     if (!is_whole && request->attempts < 4) {
         request->attempts++;
         find(world, request);
@@ -126,7 +126,7 @@ static void expect_get(struct world *world, struct w_request *request)
         expect_no_message(world, request);
         return;
     }
-    expect(request, MSG_RESPONSE_GOT);
+    expect(request, HEARSAY_RESPONSE_GOT);
     request->expected.message = (uint32_t)(message - world->model.messages);
 }
 
@@ -139,7 +139,7 @@ static void get_read(struct world *world, struct w_request *request, const struc
     } else if (is_hidden(world, request->host, request->message_id)) {
         expect_error(request, MSG_NOT_FOUND, "id");
     } else {
-        expect(request, MSG_RESPONSE_GOT);
+        expect(request, HEARSAY_RESPONSE_GOT);
         request->expected.message = held->found[0];
     }
 }
@@ -151,7 +151,7 @@ static void export_read(struct world *world, struct w_request *request,
         expect_error(request, MSG_STORAGE, "");
         return;
     }
-    expect(request, MSG_RESPONSE_EXPORTED);
+    expect(request, HEARSAY_RESPONSE_EXPORTED);
     request->expected.count = 0;
     request->expected.more = held->more;
     for (uint32_t i = 0; i < held->count; i++) {
@@ -170,7 +170,7 @@ static void expect_summary(struct world *world, struct w_request *request)
         expect_error(request, MSG_UNKNOWN_EPOCH, "epoch");
         return;
     }
-    expect(request, MSG_RESPONSE_SUMMARIZED);
+    expect(request, HEARSAY_RESPONSE_SUMMARIZED);
     for (uint32_t i = 0; i < model->message_count; i++) {
         const struct m_message *one = &model->messages[i];
         if (!one->served || !one->shown || one->host != request->host ||
@@ -206,7 +206,7 @@ static void expect_watch(struct world *world, struct w_request *request)
         expect_error(request, MSG_QUOTA, "");
         return;
     }
-    expect(request, MSG_RESPONSE_WATCHING);
+    expect(request, HEARSAY_RESPONSE_WATCHING);
     request->expected.watch_id = ++world->watch_number;
     request->expected.seq = (uint64_t)world->model.newest;
     watches_begin(world, request, &request->expected);
@@ -219,7 +219,7 @@ static void expect_unwatch(struct world *world, struct w_request *request)
         if (watch->client == request->client && watch->session == request->session &&
             !watch->is_over && watch->id == request->watch_id) {
             watch->is_over = true;
-            expect(request, MSG_RESPONSE_UNWATCHED);
+            expect(request, HEARSAY_RESPONSE_UNWATCHED);
             return;
         }
     }
@@ -233,7 +233,7 @@ static void expect_accept(struct world *world, struct w_request *request)
     const char *source = NULL;
     struct w_expected *expected = &request->expected;
 
-    expect(request, MSG_RESPONSE_ACCEPTING);
+    expect(request, HEARSAY_RESPONSE_ACCEPTING);
     expected->mode =
         accept_name(m_accept(&world->model, request->host, &source, &expected->until_ms));
     expected->source = source;
@@ -243,7 +243,7 @@ static void expect_bans(struct world *world, struct w_request *request)
 {
     const struct m_host *host = &world->model.hosts[request->host];
 
-    expect(request, MSG_RESPONSE_BAN_LIST);
+    expect(request, HEARSAY_RESPONSE_BAN_LIST);
     request->expected.count = host->ban_count;
     memcpy(request->expected.bans, host->bans, sizeof(host->bans));
 }
@@ -255,18 +255,18 @@ void expect_rule_done(struct world *world, struct w_request *request, const stru
 
     if (failed) {
         expect_error(request, MSG_STORAGE, "");
-    } else if (request->kind == MSG_REQUEST_ACCEPT) {
+    } else if (request->kind == HEARSAY_REQUEST_ACCEPT) {
         host->has_mode = strcmp(request->word, "auto") != 0;
         host->mode = strcmp(request->word, "review") == 0   ? ACCEPT_REVIEW
                      : strcmp(request->word, "closed") == 0 ? ACCEPT_CLOSED
                                                             : ACCEPT_OPEN;
         expect_accept(world, request);
-    } else if (request->kind == MSG_REQUEST_BAN) {
+    } else if (request->kind == HEARSAY_REQUEST_BAN) {
         request->rule.since_ms = op->now_ms;
         m_put_ban(host, &request->rule);
-        expect(request, MSG_RESPONSE_BANNED);
+        expect(request, HEARSAY_RESPONSE_BANNED);
     } else if (m_drop_ban(host, &request->rule)) {
-        expect(request, MSG_RESPONSE_UNBANNED);
+        expect(request, HEARSAY_RESPONSE_UNBANNED);
     } else {
         expect_error(request, MSG_NOT_FOUND, NULL);
     }
@@ -276,7 +276,7 @@ static void expect_stats(struct world *world, struct w_request *request)
 {
     const struct model *model = &world->model;
 
-    expect(request, MSG_RESPONSE_STATS_TAKEN);
+    expect(request, HEARSAY_RESPONSE_STATS_TAKEN);
     for (uint32_t h = 0; h < world->config.host_count; h++) {
         uint64_t *figures = request->expected.figures[h];
         m_usage(model, h, &figures[0], &figures[1]);
@@ -291,60 +291,62 @@ static void expect_stats(struct world *world, struct w_request *request)
     }
 }
 
-static bool is_administrative(enum msg_request_kind kind)
+static bool is_administrative(enum hearsay_request_kind kind)
 {
     /* the sim expects answers to an export apart */
-    return kind >= MSG_REQUEST_STATS && kind <= MSG_REQUEST_BANS && kind != MSG_REQUEST_EXPORT;
+    return kind >= HEARSAY_REQUEST_STATS && kind <= HEARSAY_REQUEST_BANS &&
+           kind != HEARSAY_REQUEST_EXPORT;
 }
 
 static void expect_administrative(struct world *world, struct w_request *request)
 {
     switch (request->kind) {
-    case MSG_REQUEST_RESTORE:
+    case HEARSAY_REQUEST_RESTORE:
         expect_restore(world, request);
         return;
-    case MSG_REQUEST_REPORTED:
+    case HEARSAY_REQUEST_REPORTED:
         expect_reported(world, request);
         return;
-    case MSG_REQUEST_BANS:
+    case HEARSAY_REQUEST_BANS:
         expect_bans(world, request);
         return;
-    case MSG_REQUEST_ACCEPT:
+    case HEARSAY_REQUEST_ACCEPT:
         if (request->word == NULL) {
             expect_accept(world, request);
         } else if (strcmp(request->word, "ajar") == 0) {
             expect_error(request, MSG_INVALID, "mode");
         }
         return;
-    case MSG_REQUEST_STATS:
+    case HEARSAY_REQUEST_STATS:
         expect_stats(world, request);
         return;
-    case MSG_REQUEST_CHECK:
+    case HEARSAY_REQUEST_CHECK:
         if (world->server.service->checking) {
             expect_error(request, MSG_RATE_LIMITED, "");
         } else {
-            expect(request, MSG_RESPONSE_CHECKED);
+            expect(request, HEARSAY_RESPONSE_CHECKED);
         }
         return;
-    case MSG_REQUEST_BACKUP:
-    case MSG_REQUEST_COMPACT:
-        if (request->kind == MSG_REQUEST_BACKUP && request->word[0] != '/') {
+    case HEARSAY_REQUEST_BACKUP:
+    case HEARSAY_REQUEST_COMPACT:
+        if (request->kind == HEARSAY_REQUEST_BACKUP && request->word[0] != '/') {
             expect_error(request, MSG_INVALID, "path");
         } else if (world->job != NULL) {
             expect_error(request, MSG_RATE_LIMITED, "");
         } else {
-            request->expected.kind = request->kind == MSG_REQUEST_BACKUP ? MSG_RESPONSE_BACKED_UP
-                                                                         : MSG_RESPONSE_COMPACTED;
+            request->expected.kind = request->kind == HEARSAY_REQUEST_BACKUP
+                                         ? HEARSAY_RESPONSE_BACKED_UP
+                                         : HEARSAY_RESPONSE_COMPACTED;
         }
         return;
-    case MSG_REQUEST_RELOAD:
-        expect(request, MSG_RESPONSE_RELOADED);
+    case HEARSAY_REQUEST_RELOAD:
+        expect(request, HEARSAY_RESPONSE_RELOADED);
         return;
-    case MSG_REQUEST_LOG_LEVEL:
+    case HEARSAY_REQUEST_LOG_LEVEL:
         if (request->word != NULL && strcmp(request->word, "noise") == 0) {
             expect_error(request, MSG_INVALID, "level");
         } else {
-            expect(request, MSG_RESPONSE_LOG_LEVEL_SET);
+            expect(request, HEARSAY_RESPONSE_LOG_LEVEL_SET);
         }
         return;
     default: /* remove, ban, unban: when it is stored */
@@ -359,20 +361,20 @@ static uint64_t take_tokens(struct world *world, const struct w_request *request
     uint32_t cost = 1;
 
     switch (request->kind) {
-    case MSG_REQUEST_DEPOSIT:
-    case MSG_REQUEST_WITHDRAW:
-    case MSG_REQUEST_REPORT:
+    case HEARSAY_REQUEST_DEPOSIT:
+    case HEARSAY_REQUEST_WITHDRAW:
+    case HEARSAY_REQUEST_REPORT:
         return m_take_tokens(&world->model, request->client->sender, true, 1);
-    case MSG_REQUEST_QUERY:
-    case MSG_REQUEST_WATCH:
+    case HEARSAY_REQUEST_QUERY:
+    case HEARSAY_REQUEST_WATCH:
         cost = request->query.part_count;
         /* a slice and its hashes: a token for each 3 of them, rounded up */
         cost += request->query.exclude_bytes > 0 ? (1 + request->query.exclude_hashes + 2) / 3 : 0;
         cost *= request->query.is_hood ? 4 : 1;
         break;
-    case MSG_REQUEST_GET:
-    case MSG_REQUEST_SUMMARY:
-    case MSG_REQUEST_HERE:
+    case HEARSAY_REQUEST_GET:
+    case HEARSAY_REQUEST_SUMMARY:
+    case HEARSAY_REQUEST_HERE:
         break;
     default:
         return 0;
@@ -383,43 +385,44 @@ static uint64_t take_tokens(struct world *world, const struct w_request *request
 static void expect_host_request(struct world *world, struct w_request *request)
 {
     switch (request->kind) {
-    case MSG_REQUEST_DEPOSIT:
+    case HEARSAY_REQUEST_DEPOSIT:
         expect_deposit(world, request);
         return;
-    case MSG_REQUEST_QUERY:
+    case HEARSAY_REQUEST_QUERY:
         expect_query(world, request);
         return;
-    case MSG_REQUEST_GET:
+    case HEARSAY_REQUEST_GET:
         expect_get(world, request);
         return;
-    case MSG_REQUEST_REPORT:
+    case HEARSAY_REQUEST_REPORT:
         expect_report(world, request);
         return;
-    case MSG_REQUEST_SUMMARY:
+    case HEARSAY_REQUEST_SUMMARY:
         expect_summary(world, request);
         return;
-    case MSG_REQUEST_HERE:
-        expect(request, MSG_RESPONSE_HERE_LABELS);
+    case HEARSAY_REQUEST_HERE:
+        expect(request, HEARSAY_RESPONSE_HERE_LABELS);
         return;
-    case MSG_REQUEST_WATCH:
+    case HEARSAY_REQUEST_WATCH:
         expect_watch(world, request);
         return;
-    case MSG_REQUEST_EXPORT:
+    case HEARSAY_REQUEST_EXPORT:
         if (!request->client->is_administrator) {
             expect_error(request, MSG_FORBIDDEN, "export");
         }
         return;
-    case MSG_REQUEST_WITHDRAW:
+    case HEARSAY_REQUEST_WITHDRAW:
         return; /* when it is stored */
     default:
         expect_administrative(world, request);
     }
 }
 
-static bool names_hosts(enum msg_request_kind kind)
+static bool names_hosts(enum hearsay_request_kind kind)
 {
-    return kind != MSG_REQUEST_CHECK && kind != MSG_REQUEST_BACKUP && kind != MSG_REQUEST_COMPACT &&
-           kind != MSG_REQUEST_RELOAD && kind != MSG_REQUEST_LOG_LEVEL;
+    return kind != HEARSAY_REQUEST_CHECK && kind != HEARSAY_REQUEST_BACKUP &&
+           kind != HEARSAY_REQUEST_COMPACT && kind != HEARSAY_REQUEST_RELOAD &&
+           kind != HEARSAY_REQUEST_LOG_LEVEL;
 }
 
 void expect_request(struct world *world, struct w_request *request)
@@ -429,13 +432,13 @@ void expect_request(struct world *world, struct w_request *request)
     if (wait_ms > 0) {
         expect_error(request, MSG_RATE_LIMITED, "");
         request->expected.retry_ms = wait_ms;
-    } else if (request->kind == MSG_REQUEST_HELLO) {
+    } else if (request->kind == HEARSAY_REQUEST_HELLO) {
         expect_error(request, MSG_INVALID, "hello");
-    } else if (request->kind == MSG_REQUEST_PING) {
-        expect(request, MSG_RESPONSE_PONG);
+    } else if (request->kind == HEARSAY_REQUEST_PING) {
+        expect(request, HEARSAY_RESPONSE_PONG);
         request->expected.now_ms = world->model.now_ms;
         request->expected.trusted = model_clock_trusted(&world->model);
-    } else if (request->kind == MSG_REQUEST_UNWATCH) {
+    } else if (request->kind == HEARSAY_REQUEST_UNWATCH) {
         expect_unwatch(world, request);
     } else if (is_administrative(request->kind) && !request->client->is_administrator) {
         expect_error(request, MSG_FORBIDDEN, NULL);
@@ -450,7 +453,7 @@ void expect_request(struct world *world, struct w_request *request)
 void expect_later(struct w_request *request)
 {
     if (request != NULL && !request->expected.responded &&
-        (request->kind == MSG_REQUEST_QUERY || request->kind == MSG_REQUEST_GET)) {
+        (request->kind == HEARSAY_REQUEST_QUERY || request->kind == HEARSAY_REQUEST_GET)) {
         request->expected.is_known = false;
     }
 }
@@ -464,19 +467,19 @@ void expect_read_done(struct world *world, struct w_held_read *held)
     }
     request->has_failed = request->has_failed || held->read->failed;
     switch (request->kind) {
-    case MSG_REQUEST_QUERY:
+    case HEARSAY_REQUEST_QUERY:
         query_read(world, request, held);
         return;
-    case MSG_REQUEST_GET:
+    case HEARSAY_REQUEST_GET:
         get_read(world, request, held);
         return;
-    case MSG_REQUEST_EXPORT:
+    case HEARSAY_REQUEST_EXPORT:
         export_read(world, request, held);
         return;
-    case MSG_REQUEST_RESTORE:
+    case HEARSAY_REQUEST_RESTORE:
         expect_restore_read(world, request, held);
         return;
-    case MSG_REQUEST_REPORTED:
+    case HEARSAY_REQUEST_REPORTED:
         expect_reported_read(request, held);
         return;
     default:

@@ -6,7 +6,7 @@
 #include "tests/sim/sim_world.h"
 
 /* The answer may come, and is this. */
-static inline void expect(struct w_request *request, enum msg_response_kind kind)
+static inline void expect(struct w_request *request, enum hearsay_response_kind kind)
 {
     request->expected.is_known = true;
     request->expected.kind = kind;
@@ -16,7 +16,7 @@ static inline void expect(struct w_request *request, enum msg_response_kind kind
 static inline void expect_error(struct w_request *request, enum msg_error_code code,
                                 const char *field)
 {
-    expect(request, MSG_RESPONSE_ERROR);
+    expect(request, HEARSAY_RESPONSE_ERROR);
     request->expected.code = code;
     request->expected.field = field;
 }

@@ -178,7 +178,7 @@ static void serve(struct world *world, struct w_request *request, bool is_new,
         message->shown = message->state < PERSIST_HIDDEN;
         message->looked_at = message->state != PERSIST_SHOWN || message->reports > 0;
     }
-    expect(request, MSG_RESPONSE_DEPOSITED);
+    expect(request, HEARSAY_RESPONSE_DEPOSITED);
     request->expected.message = (uint32_t)(message - model->messages);
     request->expected.duplicate = !is_new;
     request->expected.held = message->state >= PERSIST_HIDDEN;
@@ -241,7 +241,7 @@ void expect_deposit_done(struct world *world, struct w_request *request,
 void expect_removal_done(struct world *world, struct w_request *request,
                          const struct persist_op *op, bool failed)
 {
-    const bool is_withdrawal = request->kind == MSG_REQUEST_WITHDRAW;
+    const bool is_withdrawal = request->kind == HEARSAY_REQUEST_WITHDRAW;
     struct model *model = &world->model;
 
     if (failed) {
@@ -256,7 +256,7 @@ void expect_removal_done(struct world *world, struct w_request *request,
     SIM_EQUAL(op->outcome, outcome);
     if (outcome == PERSIST_APPLIED) {
         m_forget(model, request->host, request->message_id);
-        expect(request, is_withdrawal ? MSG_RESPONSE_WITHDRAWN : MSG_RESPONSE_REMOVED);
+        expect(request, is_withdrawal ? HEARSAY_RESPONSE_WITHDRAWN : HEARSAY_RESPONSE_REMOVED);
     } else if (outcome == PERSIST_FORBIDDEN) {
         expect_error(request, MSG_FORBIDDEN, "token");
     } else {

@@ -99,7 +99,7 @@ void expect_report(struct world *world, struct w_request *request)
         if (model->reporters[i].sender == request->client->sender &&
             model->reporters[i].host == request->host &&
             memcmp(model->reporters[i].id, message->id, MESSAGE_ID_BYTES) == 0) {
-            expect(request, MSG_RESPONSE_REPORT_TAKEN);
+            expect(request, HEARSAY_RESPONSE_REPORT_TAKEN);
             return;
         }
     }
@@ -161,7 +161,7 @@ void expect_report_done(struct world *world, struct w_request *request, struct p
         }
         return;
     }
-    expect(request, MSG_RESPONSE_REPORT_TAKEN);
+    expect(request, HEARSAY_RESPONSE_REPORT_TAKEN);
     SIM_CHECK(message != NULL);
     message->is_beyond =
         message->state != PERSIST_HIDDEN && (message->is_beyond || request->is_beyond);
@@ -221,7 +221,7 @@ void expect_restore_done(struct world *world, struct w_request *request, struct 
     model->newest = seq > model->newest ? seq : model->newest;
     if (m_epoch(model, message->host, message->epoch) == NULL &&
         message->expires_ms <= model->now_ms) {
-        expect(request, MSG_RESPONSE_RESTORED); /* or its epoch has ended: see answer_check */
+        expect(request, HEARSAY_RESPONSE_RESTORED); /* or its epoch has ended: see answer_check */
         request->expected.code = MSG_UNKNOWN_EPOCH;
         request->expected.or_not_found = true;
         for (uint32_t e = 0; e < model->hosts[message->host].epoch_count; e++) {
@@ -230,7 +230,7 @@ void expect_restore_done(struct world *world, struct w_request *request, struct 
         }
         return;
     }
-    expect(request, MSG_RESPONSE_RESTORED);
+    expect(request, HEARSAY_RESPONSE_RESTORED);
     if (!message->shown) {
         message->shown = true;
         watches_message(world, (uint32_t)(message - model->messages), seq);
@@ -342,5 +342,5 @@ void expect_reported_read(struct w_request *request, const struct w_held_read *h
         }
     }
     expected->count = kept;
-    expect(request, MSG_RESPONSE_REPORTED_LIST);
+    expect(request, HEARSAY_RESPONSE_REPORTED_LIST);
 }

@@ -117,8 +117,8 @@ void expect_op_done(struct world *world, struct w_request *owner, struct persist
         expect_removal_done(world, owner, op, failed);
         break;
     case PERSIST_MODERATE:
-        (owner->kind == MSG_REQUEST_REPORT ? expect_report_done : expect_restore_done)(world, owner,
-                                                                                       op, failed);
+        (owner->kind == HEARSAY_REQUEST_REPORT ? expect_report_done
+                                               : expect_restore_done)(world, owner, op, failed);
         break;
     case PERSIST_RULE_PUT:
     case PERSIST_RULE_DROP:

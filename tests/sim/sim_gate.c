@@ -61,7 +61,7 @@ static void on_job_done(struct persist_job *job)
     world->job_owner = NULL;
     owner->expected.is_known = true;
     if (job->failed) {
-        owner->expected.kind = MSG_RESPONSE_ERROR;
+        owner->expected.kind = HEARSAY_RESPONSE_ERROR;
         owner->expected.code = MSG_STORAGE;
     }
     job->done(job);

@@ -45,7 +45,7 @@ struct w_expected {
     bool is_known;  /* the rest is filled: it may be answered */
     bool responded; /* the handlers have answered */
     bool answered;  /* the client has got it */
-    enum msg_response_kind kind;
+    enum hearsay_response_kind kind;
     enum msg_error_code code;
     const char *field; /* of an error; NULL: not looked at */
     uint64_t retry_ms;
@@ -62,7 +62,7 @@ struct w_expected {
     uint64_t watch_id, seq;
     const char *mode, *source;
     int64_t until_ms;
-    struct msg_epoch_info epochs[M_HOSTS]; /* welcome: current ones; number 0: none */
+    struct hearsay_epoch_info epochs[M_HOSTS]; /* welcome: current ones; number 0: none */
     enum accept accept[M_HOSTS];
     int64_t accept_until_ms[M_HOSTS];
     bool has_dropped;
@@ -76,7 +76,7 @@ struct w_client;
 
 struct w_request {
     uint64_t id;
-    enum msg_request_kind kind;
+    enum hearsay_request_kind kind;
     struct w_client *client;
     uint64_t session; /* which of the client's */
     uint32_t host;
@@ -249,7 +249,7 @@ struct world {
     uint64_t trace; /* of all that clients have got */
 
     uint64_t sessions, restarts, answers, matches, errors, arranged; /* for the report */
-    uint64_t kinds[MSG_RESPONSE_SIMILAR_LIST + 1]; /* the largest number of a kind */
+    uint64_t kinds[HEARSAY_RESPONSE_SIMILAR_LIST + 1]; /* the largest number of a kind */
 };
 
 extern struct world *the_world; /* for what the linker puts in between */
@@ -282,19 +282,19 @@ bool client_receive(struct world *world, struct w_client *client, size_t most);
 void client_gone(struct world *world, struct w_client *client);
 struct w_client *client_of(struct world *world, const struct requester *peer);
 struct w_request *client_request(struct world *world, struct w_client *client,
-                                 enum msg_request_kind kind);
+                                 enum hearsay_request_kind kind);
 void client_put(struct world *world, struct w_client *client, struct w_request *request);
 
 /* sim_answer.c: whether an answer, or a push, is what it must be. */
 void answer_check(struct world *world, struct w_client *client,
-                  const struct msg_response *response);
+                  const struct hearsay_response *response);
 
 /* sim_ask.c */
 void ask_something(struct world *world, struct w_client *client);
 void ask_hello(struct world *world, struct w_client *client);
 void ask_interest(struct world *world, struct w_client *client, struct w_interest *interest);
 void ask_get(struct world *world, struct w_client *client, const struct m_message *message);
-void ask_plain(struct world *world, struct w_client *client, enum msg_request_kind kind,
+void ask_plain(struct world *world, struct w_client *client, enum hearsay_request_kind kind,
                uint32_t host);
 
 /* sim_expect.c */

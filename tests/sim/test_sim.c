@@ -235,13 +235,13 @@ static void look_at_all(struct world *world)
         client_cut(world, operator);
     }
     client_connect(world, operator);
-    ask_plain(world, operator, MSG_REQUEST_CHECK, 0);
+    ask_plain(world, operator, HEARSAY_REQUEST_CHECK, 0);
     for (uint32_t h = 0; h < world->config.host_count; h++) {
-        ask_plain(world, operator, MSG_REQUEST_STATS, h);
-        ask_plain(world, operator, MSG_REQUEST_BANS, h);
-        ask_plain(world, operator, MSG_REQUEST_SUMMARY, h);
+        ask_plain(world, operator, HEARSAY_REQUEST_STATS, h);
+        ask_plain(world, operator, HEARSAY_REQUEST_BANS, h);
+        ask_plain(world, operator, HEARSAY_REQUEST_SUMMARY, h);
         for (unsigned c = 0; c < 8; c++) {
-            struct w_request *request = client_request(world, operator, MSG_REQUEST_QUERY);
+            struct w_request *request = client_request(world, operator, HEARSAY_REQUEST_QUERY);
             request->host = h;
             request->names_host = true;
             request->unknown_host = false;
@@ -263,7 +263,7 @@ static void look_at_all(struct world *world)
 
 struct sums {
     uint64_t worlds, steps, sessions, restarts, answers, matches, errors, arranged;
-    uint64_t kinds[MSG_RESPONSE_SIMILAR_LIST + 1];
+    uint64_t kinds[HEARSAY_RESPONSE_SIMILAR_LIST + 1];
 };
 
 static void add(struct sums *sums, const struct world *world, uint32_t steps)
@@ -276,7 +276,7 @@ static void add(struct sums *sums, const struct world *world, uint32_t steps)
     sums->matches += world->matches;
     sums->errors += world->errors;
     sums->arranged += world->arranged;
-    for (unsigned i = 0; i <= MSG_RESPONSE_SIMILAR_LIST; i++) {
+    for (unsigned i = 0; i <= HEARSAY_RESPONSE_SIMILAR_LIST; i++) {
         sums->kinds[i] += world->kinds[i];
     }
 }
@@ -360,17 +360,21 @@ int main(void)
     report(&sums);
     SIM_CHECK(sums.arranged > 0);
     /* everything that can be asked was answered at times */
-    static const enum msg_response_kind kinds[] = {
-        MSG_RESPONSE_ERROR,        MSG_RESPONSE_WELCOME,      MSG_RESPONSE_DEPOSITED,
-        MSG_RESPONSE_RESULTS,      MSG_RESPONSE_GOT,          MSG_RESPONSE_WITHDRAWN,
-        MSG_RESPONSE_PONG,         MSG_RESPONSE_EXPORTED,     MSG_RESPONSE_SUMMARIZED,
-        MSG_RESPONSE_HERE_LABELS,  MSG_RESPONSE_WATCHING,     MSG_RESPONSE_UNWATCHED,
-        MSG_RESPONSE_MATCH,        MSG_RESPONSE_REPORT_TAKEN, MSG_RESPONSE_STATS_TAKEN,
-        MSG_RESPONSE_REMOVED,      MSG_RESPONSE_RESTORED,     MSG_RESPONSE_REPORTED_LIST,
-        MSG_RESPONSE_BANNED,       MSG_RESPONSE_UNBANNED,     MSG_RESPONSE_BAN_LIST,
-        MSG_RESPONSE_ACCEPTING,    MSG_RESPONSE_CHECKED,      MSG_RESPONSE_BACKED_UP,
-        MSG_RESPONSE_COMPACTED,    MSG_RESPONSE_RELOADED,     MSG_RESPONSE_LOG_LEVEL_SET,
-        MSG_RESPONSE_EPOCH_CHANGED};
+    static const enum hearsay_response_kind kinds[] = {
+        HEARSAY_RESPONSE_ERROR,         HEARSAY_RESPONSE_WELCOME,
+        HEARSAY_RESPONSE_DEPOSITED,     HEARSAY_RESPONSE_RESULTS,
+        HEARSAY_RESPONSE_GOT,           HEARSAY_RESPONSE_WITHDRAWN,
+        HEARSAY_RESPONSE_PONG,          HEARSAY_RESPONSE_EXPORTED,
+        HEARSAY_RESPONSE_SUMMARIZED,    HEARSAY_RESPONSE_HERE_LABELS,
+        HEARSAY_RESPONSE_WATCHING,      HEARSAY_RESPONSE_UNWATCHED,
+        HEARSAY_RESPONSE_MATCH,         HEARSAY_RESPONSE_REPORT_TAKEN,
+        HEARSAY_RESPONSE_STATS_TAKEN,   HEARSAY_RESPONSE_REMOVED,
+        HEARSAY_RESPONSE_RESTORED,      HEARSAY_RESPONSE_REPORTED_LIST,
+        HEARSAY_RESPONSE_BANNED,        HEARSAY_RESPONSE_UNBANNED,
+        HEARSAY_RESPONSE_BAN_LIST,      HEARSAY_RESPONSE_ACCEPTING,
+        HEARSAY_RESPONSE_CHECKED,       HEARSAY_RESPONSE_BACKED_UP,
+        HEARSAY_RESPONSE_COMPACTED,     HEARSAY_RESPONSE_RELOADED,
+        HEARSAY_RESPONSE_LOG_LEVEL_SET, HEARSAY_RESPONSE_EPOCH_CHANGED};
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && worlds >= WORLDS; i++) {
         SIM_EXPECT(sums.kinds[kinds[i]] > 0, "no answer of kind %u was ever seen", kinds[i]);
     }

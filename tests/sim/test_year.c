@@ -316,17 +316,17 @@ static void look(void)
     year.sums.looks++;
 }
 
-static void take_checked(void *context, const struct msg_response *response)
+static void take_checked(void *context, const struct hearsay_response *response)
 {
     (void)context;
-    SIM_EQUAL(response->kind, MSG_RESPONSE_CHECKED);
+    SIM_EQUAL(response->kind, HEARSAY_RESPONSE_CHECKED);
     SIM_EXPECT(response->checked.problem_count == 0, "%s", response->checked.problems[0].text);
 }
 
 /* The figures since the last call. */
 static void end_month(struct month *month)
 {
-    struct msg_request check = {.kind = MSG_REQUEST_CHECK, .name = "check"};
+    struct hearsay_request check = {.kind = HEARSAY_REQUEST_CHECK, .name = "check"};
     static uint64_t written, lines;
     static struct people_figures before;
 

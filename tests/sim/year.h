@@ -32,7 +32,7 @@ enum { STORAGE_BYTES = 16 * 1024 * 1024, MEMORY_BYTES = 64 * 1024 * 1024 };
 
 /* The answer to a request. */
 struct year_answer {
-    enum msg_response_kind kind;
+    enum hearsay_response_kind kind;
     struct msg_error error;
     int64_t expires_ms; /* deposited */
 };
@@ -78,11 +78,11 @@ struct service *machine_service(void);
 void machine_tick(void);
 
 /* Asks as somebody with this number (0: the operator), and awaits the answer. */
-struct year_answer machine_ask(uint32_t sender, struct msg_request *request);
+struct year_answer machine_ask(uint32_t sender, struct hearsay_request *request);
 
 /* The same; `take` gets the answer, whose data is valid during the call. */
-struct year_answer machine_ask_for(struct msg_request *request,
-                                   void (*take)(void *context, const struct msg_response *),
+struct year_answer machine_ask_for(struct hearsay_request *request,
+                                   void (*take)(void *context, const struct hearsay_response *),
                                    void *context);
 
 /* Whether another program has all storage, and takes what the daemon frees. */

@@ -49,7 +49,7 @@ static struct machine {
     struct power_snapshot *snapshot; /* at the cut, which has come; NULL: not yet */
     uint64_t answers;
     struct year_answer answer;
-    void (*take)(void *context, const struct msg_response *response);
+    void (*take)(void *context, const struct hearsay_response *response);
     void *take_context;
 } machine;
 
@@ -122,14 +122,14 @@ void machine_synchronise(bool synchronised)
 
 /* --- the daemon's life ------------------------------------------------------------------------ */
 
-static void on_respond(struct requester *client, const struct msg_response *response)
+static void on_respond(struct requester *client, const struct hearsay_response *response)
 {
     (void)client;
     machine.answers++;
     machine.answer = (struct year_answer){.kind = response->kind};
-    if (response->kind == MSG_RESPONSE_ERROR) {
+    if (response->kind == HEARSAY_RESPONSE_ERROR) {
         machine.answer.error = response->error;
-    } else if (response->kind == MSG_RESPONSE_DEPOSITED) {
+    } else if (response->kind == HEARSAY_RESPONSE_DEPOSITED) {
         machine.answer.expires_ms = response->deposited.expires_ms;
     }
     if (machine.take != NULL) {
@@ -300,7 +300,7 @@ void machine_tick(void)
     settle();
 }
 
-struct year_answer machine_ask(uint32_t sender, struct msg_request *request)
+struct year_answer machine_ask(uint32_t sender, struct hearsay_request *request)
 {
     const uint64_t before = machine.answers;
 
@@ -310,14 +310,14 @@ struct year_answer machine_ask(uint32_t sender, struct msg_request *request)
     handler_handle(machine.service, &machine.client, request);
     settle();
     SIM_EQUAL(machine.answers, before + 1);
-    if (machine.answer.kind == MSG_RESPONSE_ERROR) {
+    if (machine.answer.kind == HEARSAY_RESPONSE_ERROR) {
         SIM_CHECK(strlen(machine.answer.error.message) > 10); /* in words */
     }
     return machine.answer;
 }
 
-struct year_answer machine_ask_for(struct msg_request *request,
-                                   void (*take)(void *context, const struct msg_response *),
+struct year_answer machine_ask_for(struct hearsay_request *request,
+                                   void (*take)(void *context, const struct hearsay_response *),
                                    void *context)
 {
     machine.take = take;

@@ -71,9 +71,9 @@ const struct people_figures *people_figures(void)
 
 /* --- contents --------------------------------------------------------------------------------- */
 
-static struct msg_text host_text(unsigned host)
+static struct hearsay_text host_text(unsigned host)
 {
-    static const struct msg_text names[YEAR_HOSTS] = {
+    static const struct hearsay_text names[YEAR_HOSTS] = {
         [STREET] = {"street", 6}, [NIGHT] = {"night", 5}};
     return names[host];
 }
@@ -89,7 +89,7 @@ static void make_id(uint32_t number, uint8_t *out)
 }
 
 /* 0: nobody has made this id. */
-static uint32_t number_of(const struct msg_bytes *id)
+static uint32_t number_of(const struct hearsay_bytes *id)
 {
     uint8_t expected[LIMIT_ID_BYTES];
     uint32_t number;
@@ -177,7 +177,7 @@ static struct year_answer send_deposit(uint32_t number, uint32_t lifetime_s)
     uint8_t token[LIMIT_TOKEN_BYTES];
     uint8_t hash[LIMIT_HASH_BYTES];
     struct rng rng = {number};
-    struct msg_request request = {.kind = MSG_REQUEST_DEPOSIT, .name = "deposit"};
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_DEPOSIT, .name = "deposit"};
 
     make_id(number, id);
     make_filter(rng_below(&rng, PLACES), number, filter);
@@ -200,7 +200,7 @@ static struct year_answer send_deposit(uint32_t number, uint32_t lifetime_s)
 
 static void check_closed(unsigned host, const struct year_answer *answer, int64_t now_ms)
 {
-    SIM_EQUAL(answer->kind, MSG_RESPONSE_ERROR);
+    SIM_EQUAL(answer->kind, HEARSAY_RESPONSE_ERROR);
     SIM_EQUAL(answer->error.code, MSG_FORBIDDEN);
     SIM_EQUAL(answer->error.retry_after_ms, hours_end(host, now_ms) - now_ms);
     people.figures.closed++;
@@ -242,7 +242,7 @@ void people_deposit(unsigned host)
     people.figures.asked++;
     if (hours_closed(host, now_ms)) {
         check_closed(host, &answer, now_ms);
-    } else if (answer.kind == MSG_RESPONSE_DEPOSITED) {
+    } else if (answer.kind == HEARSAY_RESPONSE_DEPOSITED) {
         people.figures.deposited++;
         note->fate = THERE;
         SIM_EQUAL(answer.expires_ms, now_ms + lifetime_s * SECOND_MS);
@@ -267,7 +267,7 @@ void people_deposit_at_the_cut(void)
 /* Whether an answer says that the message is not there any more, and whether that may be. */
 static bool is_gone(const struct year_answer *answer, const struct note *note)
 {
-    if (answer->kind != MSG_RESPONSE_ERROR || answer->error.code != MSG_NOT_FOUND) {
+    if (answer->kind != HEARSAY_RESPONSE_ERROR || answer->error.code != MSG_NOT_FOUND) {
         return false;
     }
     SIM_CHECK(note->fate != THERE || machine_now_ms() >= note->must_ms);
@@ -278,14 +278,14 @@ static void withdraw(uint32_t number, struct note *note)
 {
     uint8_t id[LIMIT_ID_BYTES];
     uint8_t token[LIMIT_TOKEN_BYTES];
-    struct msg_request request = {.kind = MSG_REQUEST_WITHDRAW, .name = "withdraw"};
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_WITHDRAW, .name = "withdraw"};
 
     make_id(number, id);
     make_token(number, token);
-    request.withdraw = (struct msg_withdraw){
+    request.withdraw = (struct hearsay_withdraw){
         .host = host_text(note->host), .id = {id, sizeof(id)}, .token = {token, sizeof(token)}};
     const struct year_answer answer = machine_ask(1 + number % SENDERS, &request);
-    if (answer.kind == MSG_RESPONSE_WITHDRAWN) {
+    if (answer.kind == HEARSAY_RESPONSE_WITHDRAWN) {
         note->fate = GONE;
         people.figures.withdrawn++;
     } else if (!is_gone(&answer, note)) {
@@ -297,12 +297,12 @@ static void withdraw(uint32_t number, struct note *note)
 static void remove_message(uint32_t number, struct note *note)
 {
     uint8_t id[LIMIT_ID_BYTES];
-    struct msg_request request = {.kind = MSG_REQUEST_REMOVE, .name = "remove"};
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_REMOVE, .name = "remove"};
 
     make_id(number, id);
-    request.remove = (struct msg_remove){.host = host_text(note->host), .id = {id, sizeof(id)}};
+    request.remove = (struct hearsay_remove){.host = host_text(note->host), .id = {id, sizeof(id)}};
     const struct year_answer answer = machine_ask(0, &request);
-    if (answer.kind == MSG_RESPONSE_REMOVED) {
+    if (answer.kind == HEARSAY_RESPONSE_REMOVED) {
         note->fate = GONE;
         people.figures.removed++;
     } else if (!is_gone(&answer, note)) {
@@ -313,18 +313,18 @@ static void remove_message(uint32_t number, struct note *note)
 static bool is_hidden(uint32_t number, const struct note *note)
 {
     uint8_t id[LIMIT_ID_BYTES];
-    struct msg_request request = {.kind = MSG_REQUEST_GET, .name = "get"};
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_GET, .name = "get"};
 
     make_id(number, id);
-    request.get = (struct msg_get){.host = host_text(note->host), .id = {id, sizeof(id)}};
-    return machine_ask(1, &request).kind != MSG_RESPONSE_GOT;
+    request.get = (struct hearsay_get){.host = host_text(note->host), .id = {id, sizeof(id)}};
+    return machine_ask(1, &request).kind != HEARSAY_RESPONSE_GOT;
 }
 
 static void report(uint32_t number, struct note *note)
 {
     static const char reason[] = "it is an advertisement for something, and not about this place";
     uint8_t id[LIMIT_ID_BYTES];
-    struct msg_request request = {.kind = MSG_REQUEST_REPORT, .name = "report"};
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_REPORT, .name = "report"};
 
     make_id(number, id);
     request.report = (struct msg_report){.host = host_text(note->host),
@@ -333,7 +333,7 @@ static void report(uint32_t number, struct note *note)
                                          .kind = MSG_REPORT_SPAM};
     const struct year_answer answer =
         machine_ask(1 + rng_below(people.rng, 20 * SENDERS), &request);
-    if (answer.kind != MSG_RESPONSE_REPORT_TAKEN) {
+    if (answer.kind != HEARSAY_RESPONSE_REPORT_TAKEN) {
         if (!is_gone(&answer, note)) {
             check_full(&answer);
         }
@@ -350,7 +350,7 @@ static void repeat(uint32_t number, struct note *note)
         return; /* it might be a new one */
     }
     const struct year_answer answer = send_deposit(number, 3600);
-    if (answer.kind == MSG_RESPONSE_DEPOSITED) {
+    if (answer.kind == HEARSAY_RESPONSE_DEPOSITED) {
         people.figures.repeated++;
     } else {
         check_full(&answer);
@@ -395,7 +395,7 @@ void people_act(void)
 
 /* --- asking ----------------------------------------------------------------------------------- */
 
-static void check_shown(const struct msg_bytes *id, const struct msg_bytes *payload)
+static void check_shown(const struct hearsay_bytes *id, const struct hearsay_bytes *payload)
 {
     const uint32_t number = number_of(id);
     uint8_t expected[PAYLOAD_MAX];
@@ -412,10 +412,10 @@ static void check_shown(const struct msg_bytes *id, const struct msg_bytes *payl
     people.figures.results++;
 }
 
-static void take_results(void *context, const struct msg_response *response)
+static void take_results(void *context, const struct hearsay_response *response)
 {
     (void)context;
-    SIM_EQUAL(response->kind, MSG_RESPONSE_RESULTS);
+    SIM_EQUAL(response->kind, HEARSAY_RESPONSE_RESULTS);
     for (size_t i = 0; i < response->results.result_count; i++) {
         check_shown(&response->results.results[i].id, &response->results.results[i].payload);
     }
@@ -424,8 +424,8 @@ static void take_results(void *context, const struct msg_response *response)
 void people_query(void)
 {
     uint8_t filter[FILTER_BYTES];
-    const struct msg_query_part part = {.filter = {filter, sizeof(filter)}};
-    struct msg_request request = {.kind = MSG_REQUEST_QUERY, .name = "query"};
+    const struct hearsay_query_part part = {.filter = {filter, sizeof(filter)}};
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_QUERY, .name = "query"};
 
     make_filter(rng_below(people.rng, PLACES), people.next, filter);
     request.query = (struct msg_query){
@@ -438,7 +438,7 @@ void people_query(void)
         .until_ms = INT64_MAX,
         .metric = MSG_METRIC_BITS,
         .order = MSG_ORDER_SIMILARITY,
-        .scope = MSG_SCOPE_HERE,
+        .scope = HEARSAY_SCOPE_HERE,
         .wait_ms = LIMIT_WAIT_MS_DEFAULT,
         .max_staleness_ms = UINT64_MAX,
         .with_payload = true,
@@ -453,17 +453,17 @@ struct page {
     size_t cursor_bytes; /* 0: there is no other page */
 };
 
-static void take_page(void *context, const struct msg_response *response)
+static void take_page(void *context, const struct hearsay_response *response)
 {
     struct page *page = context;
 
-    SIM_EQUAL(response->kind, MSG_RESPONSE_EXPORTED);
+    SIM_EQUAL(response->kind, HEARSAY_RESPONSE_EXPORTED);
     page->cursor_bytes = response->exported.next.count;
     if (page->cursor_bytes > 0) {
         memcpy(page->cursor, response->exported.next.data, page->cursor_bytes);
     }
     for (size_t i = 0; i < response->exported.message_count; i++) {
-        const struct msg_exported_message *message = &response->exported.messages[i];
+        const struct hearsay_exported_message *message = &response->exported.messages[i];
         if (message->expires_ms <= service_now_ms(machine_service())) {
             SIM_CHECK(people.is_full); /* the storage refuses to delete it */
             continue;
@@ -481,10 +481,10 @@ static void export_all(unsigned host)
     struct page page = {.cursor_bytes = 0};
 
     do {
-        struct msg_request request = {.kind = MSG_REQUEST_EXPORT, .name = "export"};
-        request.export.host = host_text(host);
-        request.export.after =
-            (struct msg_bytes){page.cursor_bytes > 0 ? page.cursor : NULL, page.cursor_bytes};
+        struct hearsay_request request = {.kind = HEARSAY_REQUEST_EXPORT, .name = "export"};
+        request.export_.host = host_text(host);
+        request.export_.after =
+            (struct hearsay_bytes){page.cursor_bytes > 0 ? page.cursor : NULL, page.cursor_bytes};
         (void)machine_ask_for(&request, take_page, &page);
     } while (page.cursor_bytes > 0);
 }

@@ -13,7 +13,7 @@ static const uint8_t token[LIMIT_TOKEN_BYTES] = {42}; /* takes every message bac
 
 /* --- fixture ---------------------------------------------------------------------------------- */
 
-static uint32_t number_of(const struct msg_bytes *id)
+static uint32_t number_of(const struct hearsay_bytes *id)
 {
     assert_int_equal(id->count, MESSAGE_ID_BYTES);
     return (uint32_t)id->data[0] | (uint32_t)id->data[1] << 8;
@@ -35,7 +35,7 @@ void read_fixture_make_filter(uint32_t number, uint8_t out[READ_FILTER_BYTES])
     }
 }
 
-static void note_payload(struct read_answers *answers, const struct msg_bytes *payload)
+static void note_payload(struct read_answers *answers, const struct hearsay_bytes *payload)
 {
     assert_non_null(payload->data);
     assert_true(payload->count <= sizeof(answers->payload));
@@ -43,7 +43,7 @@ static void note_payload(struct read_answers *answers, const struct msg_bytes *p
     answers->payload_bytes = payload->count;
 }
 
-static void note_media_type(struct read_answers *answers, const struct msg_text *media_type)
+static void note_media_type(struct read_answers *answers, const struct hearsay_text *media_type)
 {
     assert_true(media_type->length < sizeof(answers->media_type));
     memcpy(answers->media_type, media_type->text, media_type->length);
@@ -55,7 +55,7 @@ static void note_page(struct read_answers *answers, const struct msg_exported *p
     assert_true(page->message_count <= READ_PAGE_MAX);
     answers->page_count = page->message_count;
     for (size_t i = 0; i < page->message_count; i++) {
-        const struct msg_exported_message *message = &page->messages[i];
+        const struct hearsay_exported_message *message = &page->messages[i];
         answers->numbers[i] = number_of(&message->id);
         assert_int_equal(message->filter.count, READ_FILTER_BYTES);
         note_payload(answers, &message->payload);
@@ -63,7 +63,7 @@ static void note_page(struct read_answers *answers, const struct msg_exported *p
             message->filter.count + message->media_type.length + message->payload.count;
     }
     if (page->message_count > 0) {
-        const struct msg_exported_message *first = &page->messages[0];
+        const struct hearsay_exported_message *first = &page->messages[0];
         answers->first = *first;
         memcpy(answers->first_filter, first->filter.data, READ_FILTER_BYTES);
         note_media_type(answers, &first->media_type);
@@ -81,7 +81,7 @@ static void note_page(struct read_answers *answers, const struct msg_exported *p
 
 /* Every answer fits the frame, and the output that was charged for it. */
 static void check_frame(const struct read_fixture *fixture, const struct requester *client,
-                        const struct msg_response *response)
+                        const struct hearsay_response *response)
 {
     struct bytes frame;
 
@@ -94,7 +94,7 @@ static void check_frame(const struct read_fixture *fixture, const struct request
     bytes_deinit(&frame);
 }
 
-static void on_respond(struct requester *client, const struct msg_response *response)
+static void on_respond(struct requester *client, const struct hearsay_response *response)
 {
     struct read_fixture *fixture = ((struct read_client *)client)->fixture;
     struct read_answers *answers = &fixture->answers;
@@ -104,11 +104,11 @@ static void on_respond(struct requester *client, const struct msg_response *resp
     answers->count = count;
     answers->id = response->id;
     answers->kind = response->kind;
-    if (response->kind == MSG_RESPONSE_ERROR) {
+    if (response->kind == HEARSAY_RESPONSE_ERROR) {
         answers->code = response->error.code;
         memcpy(answers->field, response->error.field, sizeof(answers->field));
         assert_true(strlen(response->error.message) > 10); /* a sentence, always */
-    } else if (response->kind == MSG_RESPONSE_GOT) {
+    } else if (response->kind == HEARSAY_RESPONSE_GOT) {
         const size_t length = strlen(fixture->got_ids);
         snprintf(fixture->got_ids + length, sizeof(fixture->got_ids) - length, "%u:%.*s ",
                  (unsigned)response->id, (int)response->got.payload.count,
@@ -118,7 +118,7 @@ static void on_respond(struct requester *client, const struct msg_response *resp
         answers->numbers[0] = number_of(&response->got.id);
         answers->deposited_ms = response->got.deposited_ms;
         answers->expires_ms = response->got.expires_ms;
-    } else if (response->kind == MSG_RESPONSE_EXPORTED) {
+    } else if (response->kind == HEARSAY_RESPONSE_EXPORTED) {
         note_page(answers, &response->exported);
     }
     check_frame(fixture, client, response);
@@ -208,12 +208,12 @@ void read_fixture_advance(struct read_fixture *fixture, int64_t ms)
     fake_clock_advance(&fixture->clock, ms);
 }
 
-static struct msg_text text_of(const char *text)
+static struct hearsay_text text_of(const char *text)
 {
-    return (struct msg_text){text, text == NULL ? 0 : strlen(text)};
+    return (struct hearsay_text){text, text == NULL ? 0 : strlen(text)};
 }
 
-static void handle(struct read_fixture *fixture, const struct msg_request *request)
+static void handle(struct read_fixture *fixture, const struct hearsay_request *request)
 {
     handler_handle(fixture->service, &fixture->client->client, request);
 }
@@ -223,7 +223,7 @@ void read_fixture_deposit_bytes(struct read_fixture *fixture, const char *host, 
 {
     uint8_t id[MESSAGE_ID_BYTES];
     uint8_t filter[READ_FILTER_BYTES];
-    struct msg_request request = {.id = 9, .name = "deposit", .kind = MSG_REQUEST_DEPOSIT};
+    struct hearsay_request request = {.id = 9, .name = "deposit", .kind = HEARSAY_REQUEST_DEPOSIT};
 
     read_fixture_make_id(number, id);
     read_fixture_make_filter(number, filter);
@@ -240,7 +240,7 @@ void read_fixture_deposit_bytes(struct read_fixture *fixture, const char *host, 
     };
     handle(fixture, &request);
     assert_int_equal(fake_persist_commit(fixture->persist), 1);
-    assert_int_equal(fixture->answers.kind, MSG_RESPONSE_DEPOSITED);
+    assert_int_equal(fixture->answers.kind, HEARSAY_RESPONSE_DEPOSITED);
 }
 
 void read_fixture_deposit(struct read_fixture *fixture, uint32_t number, const char *text,
@@ -252,25 +252,25 @@ void read_fixture_deposit(struct read_fixture *fixture, uint32_t number, const c
 void read_fixture_withdraw(struct read_fixture *fixture, uint32_t number)
 {
     uint8_t id[MESSAGE_ID_BYTES];
-    const struct msg_request request = {
+    const struct hearsay_request request = {
         .id = 5,
-        .kind = MSG_REQUEST_WITHDRAW,
+        .kind = HEARSAY_REQUEST_WITHDRAW,
         .withdraw = {.id = {id, sizeof(id)}, .token = {token, sizeof(token)}},
     };
 
     read_fixture_make_id(number, id);
     handle(fixture, &request);
     assert_int_equal(fake_persist_commit(fixture->persist), 1);
-    assert_int_equal(fixture->answers.kind, MSG_RESPONSE_WITHDRAWN);
+    assert_int_equal(fixture->answers.kind, HEARSAY_RESPONSE_WITHDRAWN);
 }
 
 void read_fixture_send_get(struct read_fixture *fixture, const char *host, uint32_t number)
 {
     uint8_t id[MESSAGE_ID_BYTES];
-    const struct msg_request request = {
+    const struct hearsay_request request = {
         .id = 500 + number,
         .name = "get",
-        .kind = MSG_REQUEST_GET,
+        .kind = HEARSAY_REQUEST_GET,
         .get = {.host = text_of(host), .id = {id, sizeof(id)}},
     };
 
@@ -281,11 +281,11 @@ void read_fixture_send_get(struct read_fixture *fixture, const char *host, uint3
 void read_fixture_send_export(struct read_fixture *fixture, const char *host, const uint8_t *after,
                               size_t after_bytes, uint32_t limit)
 {
-    const struct msg_request request = {
+    const struct hearsay_request request = {
         .id = 700,
         .name = "export",
-        .kind = MSG_REQUEST_EXPORT,
-        .export = {.host = text_of(host), .after = {after, after_bytes}, .limit = limit},
+        .kind = HEARSAY_REQUEST_EXPORT,
+        .export_ = {.host = text_of(host), .after = {after, after_bytes}, .limit = limit},
     };
 
     handle(fixture, &request);
@@ -296,14 +296,14 @@ void read_fixture_export_page(struct read_fixture *fixture, const uint8_t *after
     fixture->client->client.is_administrator = true;
     read_fixture_send_export(fixture, NULL, after, after == NULL ? 0 : READ_CURSOR_BYTES, limit);
     assert_int_equal(fake_persist_answer_reads(fixture->persist), 1);
-    assert_int_equal(fixture->answers.kind, MSG_RESPONSE_EXPORTED);
+    assert_int_equal(fixture->answers.kind, HEARSAY_RESPONSE_EXPORTED);
     assert_int_equal(fixture->answers.id, 700);
 }
 
 void read_fixture_expect_error(const struct read_fixture *fixture, uint64_t id,
                                enum msg_error_code code, const char *field)
 {
-    assert_int_equal(fixture->answers.kind, MSG_RESPONSE_ERROR);
+    assert_int_equal(fixture->answers.kind, HEARSAY_RESPONSE_ERROR);
     assert_int_equal(fixture->answers.id, id);
     assert_int_equal(fixture->answers.code, code);
     assert_string_equal(fixture->answers.field, field);

@@ -23,7 +23,7 @@ enum {
 struct read_answers {
     size_t count;
     uint64_t id;
-    enum msg_response_kind kind;
+    enum hearsay_response_kind kind;
     enum msg_error_code code;
     char field[LIMIT_FIELD_BYTES + 1];
     int64_t deposited_ms;
@@ -33,8 +33,8 @@ struct read_answers {
     size_t payload_bytes;
     uint32_t numbers[READ_PAGE_MAX]; /* of the page's messages */
     size_t page_count;
-    size_t page_bytes;                 /* of filters, media types and payloads */
-    struct msg_exported_message first; /* without what it points to */
+    size_t page_bytes;                     /* of filters, media types and payloads */
+    struct hearsay_exported_message first; /* without what it points to */
     uint8_t first_filter[READ_FILTER_BYTES];
     uint8_t first_hash[LIMIT_HASH_BYTES];
     uint8_t next[READ_CURSOR_BYTES];

@@ -15,16 +15,16 @@ enum { TEXT_MAX = 64 * 1024 };
 
 static const uint8_t token[LIMIT_TOKEN_BYTES] = {42};
 
-static void on_respond(struct requester *client, const struct msg_response *response)
+static void on_respond(struct requester *client, const struct hearsay_response *response)
 {
     struct service_fixture *fixture = CONTAINER_OF(client, struct service_fixture, client);
 
     fixture->answered++;
     fixture->last = response->kind;
     fixture->last_id = response->id;
-    if (response->kind == MSG_RESPONSE_ERROR) {
+    if (response->kind == HEARSAY_RESPONSE_ERROR) {
         fixture->code = response->error.code;
-    } else if (response->kind == MSG_RESPONSE_RESULTS) {
+    } else if (response->kind == HEARSAY_RESPONSE_RESULTS) {
         fixture->result_count = response->results.result_count;
     }
 }
@@ -125,7 +125,7 @@ void service_fixture_send_deposit(struct service_fixture *fixture, const char *h
     uint8_t id[MESSAGE_ID_BYTES];
     uint8_t filter[SERVICE_FIXTURE_FILTER_BYTES];
     uint8_t hash[LIMIT_HASH_BYTES];
-    struct msg_request request = {.id = 1000U + number, .kind = MSG_REQUEST_DEPOSIT};
+    struct hearsay_request request = {.id = 1000U + number, .kind = HEARSAY_REQUEST_DEPOSIT};
 
     service_fixture_make_filter(filter);
     service_fixture_make_id(number, id);
@@ -149,16 +149,16 @@ void service_fixture_deposit(struct service_fixture *fixture, const char *host, 
 {
     service_fixture_send_deposit(fixture, host, number, ttl_s);
     assert_true(fake_persist_commit(fixture->persist) >= 1); /* the first may save the clock */
-    assert_int_equal(fixture->last, MSG_RESPONSE_DEPOSITED);
+    assert_int_equal(fixture->last, HEARSAY_RESPONSE_DEPOSITED);
 }
 
 void service_fixture_withdraw(struct service_fixture *fixture, const char *host, uint32_t number)
 {
     uint8_t id[MESSAGE_ID_BYTES];
-    struct msg_request request = {.id = 2, .kind = MSG_REQUEST_WITHDRAW};
+    struct hearsay_request request = {.id = 2, .kind = HEARSAY_REQUEST_WITHDRAW};
 
     service_fixture_make_id(number, id);
-    request.withdraw = (struct msg_withdraw){
+    request.withdraw = (struct hearsay_withdraw){
         .host = {host, strlen(host)}, .id = {id, sizeof(id)}, .token = {token, sizeof(token)}};
     handler_handle(fixture->service, &fixture->client, &request);
 }
@@ -166,8 +166,8 @@ void service_fixture_withdraw(struct service_fixture *fixture, const char *host,
 void service_fixture_send_query(struct service_fixture *fixture, const char *host)
 {
     uint8_t filter[SERVICE_FIXTURE_FILTER_BYTES];
-    const struct msg_query_part part = {.filter = {filter, sizeof(filter)}};
-    struct msg_request request = {.id = 77, .kind = MSG_REQUEST_QUERY};
+    const struct hearsay_query_part part = {.filter = {filter, sizeof(filter)}};
+    struct hearsay_request request = {.id = 77, .kind = HEARSAY_REQUEST_QUERY};
 
     service_fixture_make_filter(filter);
     request.query = (struct msg_query){
@@ -180,7 +180,7 @@ void service_fixture_send_query(struct service_fixture *fixture, const char *hos
         .until_ms = INT64_MAX,
         .metric = MSG_METRIC_BITS,
         .order = MSG_ORDER_SIMILARITY,
-        .scope = MSG_SCOPE_HERE,
+        .scope = HEARSAY_SCOPE_HERE,
     };
     handler_handle(fixture->service, &fixture->client, &request);
 }
@@ -188,7 +188,7 @@ void service_fixture_send_query(struct service_fixture *fixture, const char *hos
 size_t service_fixture_count_found(struct service_fixture *fixture, const char *host)
 {
     service_fixture_send_query(fixture, host);
-    assert_int_equal(fixture->last, MSG_RESPONSE_RESULTS);
+    assert_int_equal(fixture->last, HEARSAY_RESPONSE_RESULTS);
     return fixture->result_count;
 }
 

@@ -26,7 +26,7 @@ struct service_fixture {
     struct fake_clock clock;
     struct worker *worker;
     unsigned answered;
-    enum msg_response_kind last; /* of the last answer */
+    enum hearsay_response_kind last; /* of the last answer */
     enum msg_error_code code;
     uint64_t last_id;
     size_t result_count;

@@ -27,9 +27,9 @@ void session_fixture_send_all(struct server_fixture *fixture, struct peer *peer)
 }
 
 void session_fixture_expect(struct server_fixture *fixture, struct peer *peer, uint64_t id,
-                            enum msg_response_kind kind)
+                            enum hearsay_response_kind kind)
 {
-    struct msg_response response;
+    struct hearsay_response response;
 
     assert_true(peer_await(peer, &fixture->server.loop.uv, &response));
     assert_int_equal(response.id, id);
@@ -39,11 +39,11 @@ void session_fixture_expect(struct server_fixture *fixture, struct peer *peer, u
 void session_fixture_expect_error(struct server_fixture *fixture, struct peer *peer, uint64_t id,
                                   enum msg_error_code code, const char *sentence)
 {
-    struct msg_response response;
+    struct hearsay_response response;
 
     assert_true(peer_await(peer, &fixture->server.loop.uv, &response));
     assert_int_equal(response.id, id);
-    assert_int_equal(response.kind, MSG_RESPONSE_ERROR);
+    assert_int_equal(response.kind, HEARSAY_RESPONSE_ERROR);
     assert_int_equal(response.error.code, code);
     if (strstr(response.error.message, sentence) == NULL) {
         fail_msg("\"%s\" does not say \"%s\"", response.error.message, sentence);
@@ -83,9 +83,9 @@ void session_fixture_respond_bytes(struct session *session, size_t count)
 {
     static const uint8_t payload[64 * 1024];
     static const uint8_t id[MESSAGE_ID_BYTES] = {1};
-    const struct msg_response got = {
+    const struct hearsay_response got = {
         .id = 6,
-        .kind = MSG_RESPONSE_GOT,
+        .kind = HEARSAY_RESPONSE_GOT,
         .got = {.id = {id, sizeof(id)},
                 .media_type = {"text/plain", 10},
                 .payload = {payload, count}},

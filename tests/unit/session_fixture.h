@@ -17,7 +17,7 @@ void session_fixture_send_all(struct server_fixture *fixture, struct peer *peer)
 
 /* The next response is this one; an error has the words in its sentence. */
 void session_fixture_expect(struct server_fixture *fixture, struct peer *peer, uint64_t id,
-                            enum msg_response_kind kind);
+                            enum hearsay_response_kind kind);
 void session_fixture_expect_error(struct server_fixture *fixture, struct peer *peer, uint64_t id,
                                   enum msg_error_code code, const char *sentence);
 

@@ -20,7 +20,7 @@ struct client {
     struct requester requester; /* first */
     unsigned asked;
     bool is_busy; /* it takes no pushes now */
-    struct msg_ask last;
+    struct hearsay_ask last;
 };
 
 static struct handler_fixture *fixture;
@@ -33,11 +33,11 @@ static bool write_fails;
 
 /* --- clients ---------------------------------------------------------------------------------- */
 
-static void on_respond(struct requester *requester, const struct msg_response *response)
+static void on_respond(struct requester *requester, const struct hearsay_response *response)
 {
     struct client *client = (struct client *)(void *)requester;
 
-    assert_int_equal(response->kind, MSG_RESPONSE_ASK);
+    assert_int_equal(response->kind, HEARSAY_RESPONSE_ASK);
     client->asked++;
     client->last = response->ask;
 }
@@ -95,7 +95,7 @@ static int teardown(void **state)
 
 static void serve(struct client *client, const char *hood)
 {
-    const struct msg_text hoods[] = {{hood, strlen(hood)}};
+    const struct hearsay_text hoods[] = {{hood, strlen(hood)}};
 
     assert_int_equal(asks_serve(service, &client->requester, hoods, 1), 0);
 }
@@ -136,7 +136,7 @@ static bool begin(size_t wait, struct client *phone)
 static struct ask_wait *answer(struct client *client, uint64_t ask_id, uint32_t peers,
                                uint32_t peers_asked)
 {
-    struct msg_answered answered = {.ask_id = ask_id, .has_results = true};
+    struct hearsay_answered answered = {.ask_id = ask_id, .has_results = true};
 
     answered.results.peers = peers;
     answered.results.peers_asked = peers_asked;
@@ -219,7 +219,7 @@ static void a_wait_ends_without_an_answer(void **state)
 /* A hood has one bridge: the one that said so last. Names may come twice. */
 static void the_last_bridge_serves(void **state)
 {
-    const struct msg_text twice[] = {{"campus", 6}, {"campus", 6}, {"town", 4}};
+    const struct hearsay_text twice[] = {{"campus", 6}, {"campus", 6}, {"town", 4}};
     (void)state;
 
     serve(&bridge, "campus");
@@ -368,7 +368,7 @@ static void who_paid_nothing_waits_for_nothing(void **state)
 
 static void without_memory_nobody_serves(void **state)
 {
-    const struct msg_text hood[] = {{"campus", 6}};
+    const struct hearsay_text hood[] = {{"campus", 6}};
     (void)state;
 
     fail_alloc_arm(&fixture->alloc, 1);

@@ -181,12 +181,12 @@ static void test_subjects(void **state)
 static void test_digests(void **state)
 {
     static const uint8_t bytes[LIMIT_ID_BYTES] = {1};
-    struct msg_change change = {.seq = 1,
-                                .has_message = true,
-                                .message = {.id = {bytes, sizeof(bytes)},
-                                            .filter = {bytes, sizeof(bytes)},
-                                            .deposited_ms = 10,
-                                            .expires_ms = 100}};
+    struct hearsay_change change = {.seq = 1,
+                                    .has_message = true,
+                                    .message = {.id = {bytes, sizeof(bytes)},
+                                                .filter = {bytes, sizeof(bytes)},
+                                                .deposited_ms = 10,
+                                                .expires_ms = 100}};
     struct feed_digest one = {.count = 0};
     struct feed_digest other = {.count = 0};
 
@@ -223,14 +223,13 @@ static void take_outcome(void *context, bool is_applied, const char *why)
 static void push_gone(struct apply *apply, size_t count, struct outcome *outcome)
 {
     static const uint8_t id[LIMIT_ID_BYTES] = {1};
-    struct msg_change changes[8];
+    struct hearsay_change changes[8];
 
     for (size_t i = 0; i < count; i++) {
-        changes[i] = (struct msg_change){.has_gone = true, .gone = {.id = {id, sizeof(id)}}};
+        changes[i] = (struct hearsay_change){.has_gone = true, .gone = {.id = {id, sizeof(id)}}};
     }
     assert_int_equal(
-        apply_push(apply, changes, count, HEARSAY_APPLY_AS_OPERATOR, false, take_outcome, outcome),
-        0);
+        apply_push(apply, changes, count, HEARSAY_AS_OPERATOR, false, take_outcome, outcome), 0);
 }
 
 static void answer(struct apply *apply, const char *field)

@@ -25,8 +25,8 @@ bool __wrap_wire_publish(struct wire *wire, const struct wire_letter *letter);
 struct hearsay *__wrap_link_server(const struct link *link);
 void __wrap_link_submitted(struct link *link);
 const struct hearsay_welcome *__wrap_hearsay_welcome(const struct hearsay *server);
-int __wrap_relay_submit(struct hearsay *server, struct msg_request *request, uint64_t *out_ticket,
-                        struct hearsay_error *out_error);
+int __wrap_relay_submit(struct hearsay *server, struct hearsay_request *request,
+                        uint64_t *out_ticket, struct hearsay_error *out_error);
 
 bool __wrap_wire_publish(struct wire *wire, const struct wire_letter *letter)
 {
@@ -60,12 +60,12 @@ const struct hearsay_welcome *__wrap_hearsay_welcome(const struct hearsay *serve
     return &fake.welcome;
 }
 
-int __wrap_relay_submit(struct hearsay *server, struct msg_request *request, uint64_t *out_ticket,
-                        struct hearsay_error *out_error)
+int __wrap_relay_submit(struct hearsay *server, struct hearsay_request *request,
+                        uint64_t *out_ticket, struct hearsay_error *out_error)
 {
     (void)server;
     (void)out_error;
-    assert_int_equal(request->kind, MSG_REQUEST_QUERY);
+    assert_int_equal(request->kind, HEARSAY_REQUEST_QUERY);
     fake.order = request->query.order;
     *out_ticket = ++fake.submitted;
     return HEARSAY_OK;
@@ -83,7 +83,7 @@ static struct answers make_answers(uint32_t per_minute)
 static void ask_once(struct answers *answers, const struct msg_query *query, int64_t now_ms)
 {
     struct msg_letter letter = {.kind = MSG_LETTER_PEER_QUERY, .peer_query = {.query = *query}};
-    struct msg_response response = {.kind = MSG_RESPONSE_RESULTS};
+    struct hearsay_response response = {.kind = HEARSAY_RESPONSE_RESULTS};
     struct bytes bytes;
     size_t before = fake.submitted;
 
@@ -97,7 +97,7 @@ static void ask_once(struct answers *answers, const struct msg_query *query, int
     assert_int_equal(answers_respond(answers, &response, now_ms), fake.submitted > before);
 }
 
-static struct msg_query make_query(const struct msg_query_part *parts, size_t count, uint32_t k)
+static struct msg_query make_query(const struct hearsay_query_part *parts, size_t count, uint32_t k)
 {
     return (struct msg_query){.k = k,
                               .parts = parts,
@@ -107,7 +107,7 @@ static struct msg_query make_query(const struct msg_query_part *parts, size_t co
                               .until_ms = INT64_MAX,
                               .metric = MSG_METRIC_BITS,
                               .order = MSG_ORDER_SIMILARITY,
-                              .scope = MSG_SCOPE_HERE,
+                              .scope = HEARSAY_SCOPE_HERE,
                               .wait_ms = LIMIT_WAIT_MS_DEFAULT,
                               .max_staleness_ms = UINT64_MAX};
 }
@@ -131,13 +131,13 @@ static size_t count_taken(const struct msg_query *query)
 static void test_dear_queries_cost_more(void **state)
 {
     static const uint8_t bits[BYTES] = {1};
-    struct msg_query_part parts[LIMIT_PARTS];
+    struct hearsay_query_part parts[LIMIT_PARTS];
     struct msg_slice slices[8];
     struct msg_query query;
 
     (void)state;
     for (size_t i = 0; i < LIMIT_PARTS; i++) {
-        parts[i] = (struct msg_query_part){.filter = {bits, BYTES}};
+        parts[i] = (struct hearsay_query_part){.filter = {bits, BYTES}};
     }
     for (size_t i = 0; i < 8; i++) {
         slices[i] = (struct msg_slice){.bits = {bits, BYTES}, .hashes = 32};
@@ -162,7 +162,7 @@ static void test_dear_queries_cost_more(void **state)
 static void test_the_order_of_a_neighbour(void **state)
 {
     static const uint8_t bits[BYTES] = {1};
-    struct msg_query_part part = {.filter = {bits, BYTES}};
+    struct hearsay_query_part part = {.filter = {bits, BYTES}};
     struct msg_query query = make_query(&part, 1, 10);
     struct answers answers = make_answers(600);
 
@@ -180,7 +180,7 @@ static void test_the_order_of_a_neighbour(void **state)
 static void test_neighbours_pay_for_themselves(void **state)
 {
     static const uint8_t bits[BYTES] = {1};
-    struct msg_query_part part = {.filter = {bits, BYTES}};
+    struct hearsay_query_part part = {.filter = {bits, BYTES}};
     struct msg_query query = make_query(&part, 1, LIMIT_RESULTS);
     struct answers answers = make_answers(600);
 
@@ -206,7 +206,7 @@ static void test_a_query_of_nobody(void **state)
         "",
         "a.campus.here.a-name-that-is-longer-than-the-63-bytes-that-one-name-may-have-at-most",
     };
-    struct msg_query_part part = {.filter = {bits, BYTES}};
+    struct hearsay_query_part part = {.filter = {bits, BYTES}};
     struct msg_query query = make_query(&part, 1, 10);
     struct answers answers = make_answers(600);
 
@@ -224,7 +224,7 @@ static void test_a_query_of_nobody(void **state)
 static void test_an_answer_that_the_hub_does_not_take(void **state)
 {
     static const uint8_t bits[BYTES] = {1};
-    struct msg_query_part part = {.filter = {bits, BYTES}};
+    struct hearsay_query_part part = {.filter = {bits, BYTES}};
     struct msg_query query = make_query(&part, 1, 10);
     struct answers answers = make_answers(600);
 

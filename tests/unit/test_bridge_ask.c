@@ -110,7 +110,7 @@ static void tell_neighbour(uint32_t peer)
 {
     static const uint8_t store_id[LIMIT_ID_BYTES] = {1};
     struct neighbour *neighbour = &neighbours[peer];
-    struct msg_summary_group groups[MESSAGES];
+    struct hearsay_summary_group groups[MESSAGES];
     static struct stored stored[MESSAGES];
     char name[BRIDGE_NAME_BYTES];
 
@@ -118,12 +118,13 @@ static void tell_neighbour(uint32_t peer)
         uint32_t set_bits = bloom_cardinality(neighbour->messages[i].filter, WORDS);
 
         bloom_store(neighbour->messages[i].filter, BITS, stored[i].bytes);
-        groups[i] = (struct msg_summary_group){.union_filter = {stored[i].bytes, BYTES},
-                                               .least = {set_bits},
-                                               .least_count = 1,
-                                               .most = {set_bits},
-                                               .most_count = 1,
-                                               .newest_ms = neighbour->messages[i].deposited_ms};
+        groups[i] =
+            (struct hearsay_summary_group){.union_filter = {stored[i].bytes, BYTES},
+                                           .least = {set_bits},
+                                           .least_count = 1,
+                                           .most = {set_bits},
+                                           .most_count = 1,
+                                           .newest_ms = neighbour->messages[i].deposited_ms};
     }
     struct msg_peer_summary word = {.store_id = {store_id, LIMIT_ID_BYTES},
                                     .seq = 5,
@@ -274,21 +275,21 @@ static void run_round(uint32_t odd_percent)
     memcpy(asked, neighbours[0].messages[0].filter, sizeof(asked));
     bloom_set(asked, 1);
     bloom_store(asked, BITS, stored.bytes);
-    struct msg_query_part part = {.filter = {stored.bytes, BYTES}};
-    struct msg_ask ask = {.ask_id = 1,
-                          .query = {.host = {"here", 4},
-                                    .k = K,
-                                    .parts = &part,
-                                    .part_count = 1,
-                                    .max_distance_ppm = 1000000,
-                                    .since_ms = INT64_MIN,
-                                    .until_ms = INT64_MAX,
-                                    .metric = MSG_METRIC_BITS,
-                                    .order = MSG_ORDER_SIMILARITY,
-                                    .scope = MSG_SCOPE_HERE,
-                                    .wait_ms = 10000,
-                                    .max_staleness_ms = UINT64_MAX},
-                          .peers_max = 4096};
+    struct hearsay_query_part part = {.filter = {stored.bytes, BYTES}};
+    struct hearsay_ask ask = {.ask_id = 1,
+                              .query = {.host = {"here", 4},
+                                        .k = K,
+                                        .parts = &part,
+                                        .part_count = 1,
+                                        .max_distance_ppm = 1000000,
+                                        .since_ms = INT64_MIN,
+                                        .until_ms = INT64_MAX,
+                                        .metric = MSG_METRIC_BITS,
+                                        .order = MSG_ORDER_SIMILARITY,
+                                        .scope = HEARSAY_SCOPE_HERE,
+                                        .wait_ms = 10000,
+                                        .max_staleness_ms = UINT64_MAX},
+                              .peers_max = 4096};
     struct round *round = round_new(circle, &ask, 65536, &fake_events, NULL, now);
 
     assert_non_null(round);
@@ -406,20 +407,20 @@ static void hear_empty(const char *host, int64_t monotonic_ms, bool has_room)
 static struct round *begin_at(int64_t monotonic_ms, uint64_t max_staleness_ms)
 {
     struct stored stored = {.bytes = {1}};
-    struct msg_query_part part = {.filter = {stored.bytes, BYTES}};
-    struct msg_ask ask = {.ask_id = 1,
-                          .query = {.k = K,
-                                    .parts = &part,
-                                    .part_count = 1,
-                                    .max_distance_ppm = 1000000,
-                                    .since_ms = INT64_MIN,
-                                    .until_ms = INT64_MAX,
-                                    .metric = MSG_METRIC_BITS,
-                                    .order = MSG_ORDER_SIMILARITY,
-                                    .scope = MSG_SCOPE_HERE,
-                                    .wait_ms = 10000,
-                                    .max_staleness_ms = max_staleness_ms},
-                          .peers_max = 4096};
+    struct hearsay_query_part part = {.filter = {stored.bytes, BYTES}};
+    struct hearsay_ask ask = {.ask_id = 1,
+                              .query = {.k = K,
+                                        .parts = &part,
+                                        .part_count = 1,
+                                        .max_distance_ppm = 1000000,
+                                        .since_ms = INT64_MIN,
+                                        .until_ms = INT64_MAX,
+                                        .metric = MSG_METRIC_BITS,
+                                        .order = MSG_ORDER_SIMILARITY,
+                                        .scope = HEARSAY_SCOPE_HERE,
+                                        .wait_ms = 10000,
+                                        .max_staleness_ms = max_staleness_ms},
+                              .peers_max = 4096};
     struct round *round = round_new(circle, &ask, 65536, &fake_events, NULL, monotonic_ms);
 
     memset(&fake, 0, sizeof(fake));
@@ -641,7 +642,7 @@ static struct {
 
 static void framed_done(void *context, struct round *round, const struct msg_results *results)
 {
-    struct msg_request request = {.id = 1, .kind = MSG_REQUEST_ANSWERED};
+    struct hearsay_request request = {.id = 1, .kind = HEARSAY_REQUEST_ANSWERED};
     struct bytes bytes;
 
     (void)context;
@@ -684,22 +685,22 @@ static void run_framed(uint32_t k, size_t frame_bytes, size_t payload_bytes)
     static uint8_t payload[4096];
     uint64_t bits[WORDS];
     struct stored filter;
-    struct msg_query_part part = {.filter = {filter.bytes, BYTES}};
-    struct msg_ask ask = {.ask_id = UINT64_MAX,
-                          .query = {.host = {"here", 4},
-                                    .k = k,
-                                    .parts = &part,
-                                    .part_count = 1,
-                                    .max_distance_ppm = 1000000,
-                                    .since_ms = INT64_MIN,
-                                    .until_ms = INT64_MAX,
-                                    .metric = MSG_METRIC_BITS,
-                                    .order = MSG_ORDER_SIMILARITY,
-                                    .scope = MSG_SCOPE_HERE,
-                                    .with_payload = true,
-                                    .wait_ms = 10000,
-                                    .max_staleness_ms = UINT64_MAX},
-                          .peers_max = 64};
+    struct hearsay_query_part part = {.filter = {filter.bytes, BYTES}};
+    struct hearsay_ask ask = {.ask_id = UINT64_MAX,
+                              .query = {.host = {"here", 4},
+                                        .k = k,
+                                        .parts = &part,
+                                        .part_count = 1,
+                                        .max_distance_ppm = 1000000,
+                                        .since_ms = INT64_MIN,
+                                        .until_ms = INT64_MAX,
+                                        .metric = MSG_METRIC_BITS,
+                                        .order = MSG_ORDER_SIMILARITY,
+                                        .scope = HEARSAY_SCOPE_HERE,
+                                        .with_payload = true,
+                                        .wait_ms = 10000,
+                                        .max_staleness_ms = UINT64_MAX},
+                              .peers_max = 64};
 
     rng_filter(&rng, BITS, 5, bits);
     bloom_store(bits, BITS, filter.bytes);

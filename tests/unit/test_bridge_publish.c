@@ -59,18 +59,18 @@ static void on_page_done(void *context)
 
 static const uint8_t ids[2][LIMIT_ID_BYTES] = {{1}, {2}};
 
-static struct msg_change gone(uint64_t seq, const uint8_t *id)
+static struct hearsay_change gone(uint64_t seq, const uint8_t *id)
 {
-    return (struct msg_change){
+    return (struct hearsay_change){
         .seq = seq,
         .has_gone = true,
-        .gone = {.id = {id, LIMIT_ID_BYTES}, .until_ms = 500, .why = MSG_WAS_EVICTED}};
+        .gone = {.id = {id, LIMIT_ID_BYTES}, .until_ms = 500, .why = HEARSAY_WAS_EVICTED}};
 }
 
-static struct msg_change message(uint64_t seq, const uint8_t *id)
+static struct hearsay_change message(uint64_t seq, const uint8_t *id)
 {
     static const uint8_t filter[64] = {1};
-    struct msg_change change = {.seq = seq, .has_message = true};
+    struct hearsay_change change = {.seq = seq, .has_message = true};
 
     change.message.id.data = id;
     change.message.id.count = LIMIT_ID_BYTES;
@@ -91,7 +91,7 @@ static void test_the_last_state_of_a_page_is_sent(void **state)
     static const char answer[] = "{\"stream\":\"states\",\"seq\":1}";
     const struct wire_message acknowledged = {.data = (const uint8_t *)answer,
                                               .size = sizeof(answer) - 1};
-    struct msg_change changes[] = {gone(1, ids[0]), message(2, ids[1]), message(3, ids[0])};
+    struct hearsay_change changes[] = {gone(1, ids[0]), message(2, ids[1]), message(3, ids[0])};
     char subject[SUBJECT_BYTES];
     uv_loop_t loop;
     struct publish *publish;

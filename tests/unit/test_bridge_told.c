@@ -63,15 +63,15 @@ static struct profile profile_of(const char *text)
 static void test_words_follow_one_another(void **state)
 {
     const struct profile profile = profile_of(PROFILE);
-    struct msg_summary_group groups[GROUPS_MAX];
+    struct hearsay_summary_group groups[GROUPS_MAX];
     struct stored old = random_filter();
     struct stored new = random_filter();
-    struct msg_summary_group first = {.union_filter = {old.bytes, BYTES},
-                                      .least_count = 1,
-                                      .most = {BITS},
-                                      .most_count = 1,
-                                      .count = 1,
-                                      .newest_ms = 10};
+    struct hearsay_summary_group first = {.union_filter = {old.bytes, BYTES},
+                                          .least_count = 1,
+                                          .most = {BITS},
+                                          .most_count = 1,
+                                          .count = 1,
+                                          .newest_ms = 10};
     struct msg_peer_summary word;
     struct told told;
 
@@ -103,7 +103,7 @@ static void test_words_follow_one_another(void **state)
 static void test_many_deltas_make_a_full_word_due(void **state)
 {
     const struct profile profile = profile_of(PROFILE);
-    struct msg_summary_group groups[GROUPS_MAX];
+    struct hearsay_summary_group groups[GROUPS_MAX];
     struct msg_peer_summary word;
     struct told told;
 
@@ -136,12 +136,12 @@ static void test_wrong_groups_are_not_told(void **state)
 {
     const struct profile profile = profile_of("v1:wifi=320/2,any=192/3");
     struct stored filter = random_filter();
-    const struct msg_summary_group right = {.union_filter = {filter.bytes, BYTES},
-                                            .least = {0, 3},
-                                            .least_count = 2,
-                                            .most = {320, 192},
-                                            .most_count = 2};
-    struct msg_summary_group groups[GROUPS_MAX + 1];
+    const struct hearsay_summary_group right = {.union_filter = {filter.bytes, BYTES},
+                                                .least = {0, 3},
+                                                .least_count = 2,
+                                                .most = {320, 192},
+                                                .most_count = 2};
+    struct hearsay_summary_group groups[GROUPS_MAX + 1];
     struct told told;
 
     (void)state;
@@ -174,7 +174,7 @@ static void test_wrong_groups_are_not_told(void **state)
 static void test_ranges_by_section_are_told(void **state)
 {
     const struct profile profile = profile_of("v1:wifi=320/2,any=192/3");
-    struct msg_summary_group out[GROUPS_MAX];
+    struct hearsay_summary_group out[GROUPS_MAX];
     struct msg_peer_summary word;
     uint64_t filter[WORDS] = {0};
     struct stored stored;
@@ -185,12 +185,12 @@ static void test_ranges_by_section_are_told(void **state)
     bloom_set(filter, 319);
     bloom_set(filter, 320);
     bloom_store(filter, BITS, stored.bytes);
-    struct msg_summary_group first = {.union_filter = {stored.bytes, BYTES},
-                                      .least = {1, 1},
-                                      .least_count = 2,
-                                      .most = {1, 2},
-                                      .most_count = 2,
-                                      .count = 1};
+    struct hearsay_summary_group first = {.union_filter = {stored.bytes, BYTES},
+                                          .least = {1, 1},
+                                          .least_count = 2,
+                                          .most = {1, 2},
+                                          .most_count = 2,
+                                          .count = 1};
     assert_int_equal(told_init(&told, &profile), 0);
     assert_true(told_begin(&told, &first, 1, 1));
     told_add(&told, stored.bytes, BYTES, 5);

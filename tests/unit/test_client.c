@@ -40,48 +40,48 @@ static void script_answers(struct fake_peer *peer, void *context)
     static const uint8_t id[16] = "an id of 16 by.";
     static const uint8_t payload[] = "hello";
     (void)context;
-    struct msg_request request;
+    struct hearsay_request request;
     if (!fake_greet(peer, 8)) {
         return;
     }
     while (fake_read(peer, &request)) {
-        struct msg_response response = {.id = request.id};
+        struct hearsay_response response = {.id = request.id};
         struct msg_result result;
-        struct msg_exported_message exported;
+        struct hearsay_exported_message exported;
         memset(&result, 0, sizeof(result));
         memset(&exported, 0, sizeof(exported));
         switch (request.kind) {
-        case MSG_REQUEST_DEPOSIT:
+        case HEARSAY_REQUEST_DEPOSIT:
             response = fake_deposited(request.id, false);
             break;
-        case MSG_REQUEST_QUERY:
-            response.kind = MSG_RESPONSE_RESULTS;
-            result.id = (struct msg_bytes){id, 16};
+        case HEARSAY_REQUEST_QUERY:
+            response.kind = HEARSAY_RESPONSE_RESULTS;
+            result.id = (struct hearsay_bytes){id, 16};
             result.distance_ppm = 250000;
-            result.payload = (struct msg_bytes){payload, 5};
-            result.media_type = (struct msg_text){"text/plain", 10};
+            result.payload = (struct hearsay_bytes){payload, 5};
+            result.media_type = (struct hearsay_text){"text/plain", 10};
             response.results.results = &result;
             response.results.result_count = 1;
             response.results.exact = true;
             break;
-        case MSG_REQUEST_GET:
+        case HEARSAY_REQUEST_GET:
             response = fake_error(request.id, MSG_NOT_FOUND, 0);
             break;
-        case MSG_REQUEST_WITHDRAW:
-            response.kind = MSG_RESPONSE_WITHDRAWN;
+        case HEARSAY_REQUEST_WITHDRAW:
+            response.kind = HEARSAY_RESPONSE_WITHDRAWN;
             break;
-        case MSG_REQUEST_EXPORT:
-            response.kind = MSG_RESPONSE_EXPORTED;
-            exported.id = (struct msg_bytes){id, 16};
-            exported.filter = (struct msg_bytes){id, 8};
-            exported.payload = (struct msg_bytes){payload, 5};
+        case HEARSAY_REQUEST_EXPORT:
+            response.kind = HEARSAY_RESPONSE_EXPORTED;
+            exported.id = (struct hearsay_bytes){id, 16};
+            exported.filter = (struct hearsay_bytes){id, 8};
+            exported.payload = (struct hearsay_bytes){payload, 5};
             exported.reach_ppm = 1000000;
             response.exported.messages = &exported;
             response.exported.message_count = 1;
-            response.exported.next = (struct msg_bytes){id, 4};
+            response.exported.next = (struct hearsay_bytes){id, 4};
             break;
         default:
-            response.kind = MSG_RESPONSE_PONG;
+            response.kind = HEARSAY_RESPONSE_PONG;
             response.pong.now_ms = 5;
             break;
         }
@@ -192,7 +192,7 @@ static void script_backwards(struct fake_peer *peer, void *context)
 {
     (void)context;
     uint64_t ids[3];
-    struct msg_request request;
+    struct hearsay_request request;
     if (!fake_greet(peer, 8)) {
         return;
     }
@@ -203,7 +203,7 @@ static void script_backwards(struct fake_peer *peer, void *context)
         ids[i] = request.id;
     }
     for (size_t i = 3; i-- > 0;) {
-        struct msg_response response = {.id = ids[i], .kind = MSG_RESPONSE_PONG};
+        struct hearsay_response response = {.id = ids[i], .kind = HEARSAY_RESPONSE_PONG};
         response.pong.now_ms = (int64_t)i;
         fake_put(peer, &response);
     }
@@ -242,18 +242,18 @@ static void test_overtaking(void **state)
 static void put_epoch(struct fake_peer *peer, const char *host, uint64_t number)
 {
     uint8_t key[HEARSAY_KEY_BYTES];
-    struct msg_response response = {.kind = MSG_RESPONSE_EPOCH_CHANGED};
+    struct hearsay_response response = {.kind = HEARSAY_RESPONSE_EPOCH_CHANGED};
     memset(key, (int)number, sizeof(key));
-    response.epoch_changed.host = (struct msg_text){host, strlen(host)};
+    response.epoch_changed.host = (struct hearsay_text){host, strlen(host)};
     response.epoch_changed.epoch.number = number;
-    response.epoch_changed.epoch.key = (struct msg_bytes){key, sizeof(key)};
+    response.epoch_changed.epoch.key = (struct hearsay_bytes){key, sizeof(key)};
     fake_put(peer, &response);
 }
 
 static void put_acceptance(struct fake_peer *peer, const char *host)
 {
-    struct msg_response response = {.kind = MSG_RESPONSE_ACCEPT_CHANGED};
-    response.accept_changed.host = (struct msg_text){host, strlen(host)};
+    struct hearsay_response response = {.kind = HEARSAY_RESPONSE_ACCEPT_CHANGED};
+    response.accept_changed.host = (struct hearsay_text){host, strlen(host)};
     response.accept_changed.accept = MSG_ACCEPT_CLOSED;
     response.accept_changed.accept_until_ms = 77;
     fake_put(peer, &response);
@@ -262,12 +262,13 @@ static void put_acceptance(struct fake_peer *peer, const char *host)
 static void put_notices(struct fake_peer *peer, const char *host, const char *text,
                         const char *lang, size_t count)
 {
-    const struct msg_house_notice notices[] = {{.number = 1,
-                                                .text = {text, strlen(text)},
-                                                .lang = {lang, lang != NULL ? strlen(lang) : 0}},
-                                               {.number = 2, .text = {text, strlen(text)}}};
-    struct msg_response response = {.kind = MSG_RESPONSE_NOTICES_CHANGED};
-    response.notices_changed.host = (struct msg_text){host, strlen(host)};
+    const struct hearsay_house_notice notices[] = {
+        {.number = 1,
+         .text = {text, strlen(text)},
+         .lang = {lang, lang != NULL ? strlen(lang) : 0}},
+        {.number = 2, .text = {text, strlen(text)}}};
+    struct hearsay_response response = {.kind = HEARSAY_RESPONSE_NOTICES_CHANGED};
+    response.notices_changed.host = (struct hearsay_text){host, strlen(host)};
     response.notices_changed.notices = notices;
     response.notices_changed.notice_count = count;
     fake_put(peer, &response);
@@ -276,13 +277,13 @@ static void put_notices(struct fake_peer *peer, const char *host, const char *te
 /* Epochs begin before the answer to the first request, and after that to the second. */
 static void script_epochs(struct fake_peer *peer, void *context)
 {
-    struct msg_request request;
+    struct hearsay_request request;
     (void)context;
     if (!fake_greet(peer, 8)) {
         return;
     }
     for (int i = 0; i < 2 && fake_read(peer, &request); i++) {
-        struct msg_response pong = {.id = request.id, .kind = MSG_RESPONSE_PONG};
+        struct hearsay_response pong = {.id = request.id, .kind = HEARSAY_RESPONSE_PONG};
         if (i == 0) {
             put_epoch(peer, "default", 6);
             put_epoch(peer, "attic", 9); /* which the Welcome does not have */
@@ -414,7 +415,7 @@ static void test_deaf_server(void **state)
 static void script_silent(struct fake_peer *peer, void *context)
 {
     (void)context;
-    struct msg_request request;
+    struct hearsay_request request;
     if (!fake_greet(peer, 8)) {
         return;
     }
@@ -422,11 +423,11 @@ static void script_silent(struct fake_peer *peer, void *context)
     if (!fake_read(peer, &request)) {
         return;
     }
-    struct msg_response late = {.id = request.id, .kind = MSG_RESPONSE_PONG};
+    struct hearsay_response late = {.id = request.id, .kind = HEARSAY_RESPONSE_PONG};
     if (!fake_read(peer, &request)) {
         return;
     }
-    struct msg_response response = {.id = request.id, .kind = MSG_RESPONSE_PONG};
+    struct hearsay_response response = {.id = request.id, .kind = HEARSAY_RESPONSE_PONG};
     response.pong.now_ms = 2;
     fake_put(peer, &late);
     fake_put(peer, &response);
@@ -454,12 +455,12 @@ static void test_deadline(void **state)
 /* Talks for ever, of nothing that was asked. */
 static void script_chatter(struct fake_peer *peer, void *context)
 {
-    struct msg_request request;
+    struct hearsay_request request;
     (void)context;
     if (!fake_greet(peer, 8) || !fake_read(peer, &request)) {
         return;
     }
-    const struct msg_response push = {.kind = MSG_RESPONSE_PONG};
+    const struct hearsay_response push = {.kind = HEARSAY_RESPONSE_PONG};
     for (int i = 0; i < 50000; i++) {
         fake_put(peer, &push);
     }
@@ -485,11 +486,11 @@ static void test_chatter(void **state)
 static void script_cut(struct fake_peer *peer, void *context)
 {
     size_t count = *(const size_t *)context;
-    struct msg_response response = {.id = 1, .kind = MSG_RESPONSE_WELCOME};
-    struct msg_request request;
+    struct hearsay_response response = {.id = 1, .kind = HEARSAY_RESPONSE_WELCOME};
+    struct hearsay_request request;
     response.welcome = fake_welcome(8);
     fake_put(peer, &response);
-    response = (struct msg_response){.id = 2, .kind = MSG_RESPONSE_PONG};
+    response = (struct hearsay_response){.id = 2, .kind = HEARSAY_RESPONSE_PONG};
     fake_put(peer, &response);
     if (fake_read(peer, &request)) {
         count = count < peer->output.count ? count : peer->output.count;

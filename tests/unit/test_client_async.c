@@ -36,17 +36,17 @@ struct heard {
 
 static void put_here_change(struct fake_peer *peer, const char *host)
 {
-    static const struct msg_text labels[] = {{"place:cellar", 12}, {"place:attic", 11}};
-    struct msg_response push = {.kind = MSG_RESPONSE_HERE_CHANGED};
+    static const struct hearsay_text labels[] = {{"place:cellar", 12}, {"place:attic", 11}};
+    struct hearsay_response push = {.kind = HEARSAY_RESPONSE_HERE_CHANGED};
     if (host != NULL) {
-        push.here_changed.host = (struct msg_text){host, strlen(host)};
+        push.here_changed.host = (struct hearsay_text){host, strlen(host)};
     }
     push.here_changed.labels = labels;
     push.here_changed.label_count = 2;
     fake_put(peer, &push);
 }
 
-static void note_hello(const struct msg_hello *hello, struct heard *heard)
+static void note_hello(const struct hearsay_hello *hello, struct heard *heard)
 {
     heard->on_behalf_bytes = hello->on_behalf.count;
     heard->local_bytes = hello->on_behalf_local.count;
@@ -58,48 +58,49 @@ static void note_hello(const struct msg_hello *hello, struct heard *heard)
     }
 }
 
-static void answer(struct fake_peer *peer, const struct msg_request *request, struct heard *heard)
+static void answer(struct fake_peer *peer, const struct hearsay_request *request,
+                   struct heard *heard)
 {
     heard->without_asker +=
-        request->kind != MSG_REQUEST_GET && request->asker.on_behalf.count == 0 ? 1 : 0;
-    static const struct msg_text labels[] = {{"place:bar", 9}};
+        request->kind != HEARSAY_REQUEST_GET && request->asker.on_behalf.count == 0 ? 1 : 0;
+    static const struct hearsay_text labels[] = {{"place:bar", 9}};
     static const uint8_t big[BIG_BYTES];
-    struct msg_response response = {.id = request->id};
+    struct hearsay_response response = {.id = request->id};
     switch (request->kind) {
-    case MSG_REQUEST_WATCH:
+    case HEARSAY_REQUEST_WATCH:
         heard->after_seq = request->watch.after_seq;
-        response.kind = MSG_RESPONSE_WATCHING;
+        response.kind = HEARSAY_RESPONSE_WATCHING;
         response.watching.watch_id = heard->watch_id;
         response.watching.seq = 12;
         break;
-    case MSG_REQUEST_UNWATCH:
+    case HEARSAY_REQUEST_UNWATCH:
         heard->unwatched = request->unwatch.watch_id;
-        response.kind = MSG_RESPONSE_UNWATCHED;
+        response.kind = HEARSAY_RESPONSE_UNWATCHED;
         break;
-    case MSG_REQUEST_REPORT:
+    case HEARSAY_REQUEST_REPORT:
         (void)snprintf(heard->reason, sizeof(heard->reason), "%s", request->report.reason.text);
-        response.kind = MSG_RESPONSE_REPORT_TAKEN;
+        response.kind = HEARSAY_RESPONSE_REPORT_TAKEN;
         break;
-    case MSG_REQUEST_HERE:
-        response.kind = MSG_RESPONSE_HERE_LABELS;
+    case HEARSAY_REQUEST_HERE:
+        response.kind = HEARSAY_RESPONSE_HERE_LABELS;
         response.here_labels.labels = labels;
         response.here_labels.label_count = 1;
         break;
-    case MSG_REQUEST_GET:
+    case HEARSAY_REQUEST_GET:
         heard->asker_bytes = request->asker.on_behalf.count;
         heard->asker_local_bytes = request->asker.on_behalf_local.count;
         if (heard->asker_bytes > 0) {
             memcpy(heard->asker, request->asker.on_behalf.data, heard->asker_bytes);
         }
-        response.kind = MSG_RESPONSE_GOT;
+        response.kind = HEARSAY_RESPONSE_GOT;
         response.got.id = request->get.id;
-        response.got.payload = (struct msg_bytes){big, sizeof(big)};
+        response.got.payload = (struct hearsay_bytes){big, sizeof(big)};
         break;
     default: /* a ping: the labels change, and then it is answered */
         put_here_change(peer, "upstairs");
         put_here_change(peer, "garden"); /* which the Welcome does not have */
         put_here_change(peer, NULL);
-        response.kind = MSG_RESPONSE_PONG;
+        response.kind = HEARSAY_RESPONSE_PONG;
         break;
     }
     fake_put(peer, &response);
@@ -108,12 +109,12 @@ static void answer(struct fake_peer *peer, const struct msg_request *request, st
 static void script_answers(struct fake_peer *peer, void *context)
 {
     struct heard *heard = context;
-    struct msg_request request;
+    struct hearsay_request request;
     if (!fake_read(peer, &request)) {
         return;
     }
     note_hello(&request.hello, heard);
-    struct msg_response welcome = {.id = request.id, .kind = MSG_RESPONSE_WELCOME};
+    struct hearsay_response welcome = {.id = request.id, .kind = HEARSAY_RESPONSE_WELCOME};
     welcome.welcome = fake_welcome(1000);
     if (!fake_send(peer, &welcome)) {
         return;
@@ -193,7 +194,7 @@ static void test_begins(void **state)
 /* Reads Hello, and then says nothing until the client is gone. */
 static void script_mute(struct fake_peer *peer, void *context)
 {
-    struct msg_request request;
+    struct hearsay_request request;
     (void)context;
     (void)fake_read(peer, &request);
     (void)fake_read(peer, &request);
@@ -201,10 +202,10 @@ static void script_mute(struct fake_peer *peer, void *context)
 
 static void script_refuses(struct fake_peer *peer, void *context)
 {
-    struct msg_request request;
+    struct hearsay_request request;
     (void)context;
     if (fake_read(peer, &request)) {
-        const struct msg_response refusal = fake_error(0, MSG_RATE_LIMITED, 1234);
+        const struct hearsay_response refusal = fake_error(0, MSG_RATE_LIMITED, 1234);
         (void)fake_send(peer, &refusal);
     }
 }

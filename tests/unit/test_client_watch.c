@@ -63,16 +63,16 @@ struct play {
 };
 
 static bool welcome(struct fake_peer *peer, const struct scene *scene,
-                    const struct msg_request *hello)
+                    const struct hearsay_request *hello)
 {
     static uint8_t store_id[LIMIT_ID_BYTES];
     uint8_t token[16] = {(uint8_t)(peer->number + 1)};
-    struct msg_response response = {.id = hello->id, .kind = MSG_RESPONSE_WELCOME};
+    struct hearsay_response response = {.id = hello->id, .kind = HEARSAY_RESPONSE_WELCOME};
 
     response.welcome = fake_welcome(8);
     store_id[0] = scene->store;
     response.welcome.store_id.data = store_id;
-    response.welcome.resume_token = (struct msg_bytes){token, sizeof(token)};
+    response.welcome.resume_token = (struct hearsay_bytes){token, sizeof(token)};
     if (scene->dropped != 0) {
         response.welcome.has_dropped = true;
         msg_error_set(&response.welcome.dropped, scene->dropped, NULL, "the reason");
@@ -82,7 +82,7 @@ static bool welcome(struct fake_peer *peer, const struct scene *scene,
 
 static bool answer_watch(struct fake_peer *peer, const struct scene *scene, uint64_t id)
 {
-    struct msg_response response = {.id = id, .kind = MSG_RESPONSE_WATCHING};
+    struct hearsay_response response = {.id = id, .kind = HEARSAY_RESPONSE_WATCHING};
 
     response.watching.watch_id = 7;
     response.watching.seq = scene->seq;
@@ -95,11 +95,11 @@ static bool answer_watch(struct fake_peer *peer, const struct scene *scene, uint
 static bool push(struct fake_peer *peer, uint64_t seq)
 {
     static const uint8_t id[LIMIT_ID_BYTES] = "an id of 16 by.";
-    struct msg_response response = {.kind = MSG_RESPONSE_MATCH};
+    struct hearsay_response response = {.kind = HEARSAY_RESPONSE_MATCH};
 
     response.match.watch_id = 7;
     response.match.seq = seq;
-    response.match.result.id = (struct msg_bytes){id, LIMIT_ID_BYTES};
+    response.match.result.id = (struct hearsay_bytes){id, LIMIT_ID_BYTES};
     return fake_send(peer, &response);
 }
 
@@ -108,7 +108,7 @@ static void act(struct fake_peer *peer, void *context)
     struct play *play = context;
     const struct scene *scene =
         &play->scenes[peer->number < play->count ? peer->number : play->count - 1];
-    struct msg_request request;
+    struct hearsay_request request;
 
     if (!fake_read(peer, &request)) {
         return;

@@ -35,7 +35,7 @@ static void test_samples_come_back_the_same(void **state)
     }
 }
 
-static void assert_bytes(struct msg_bytes a, struct msg_bytes b)
+static void assert_bytes(struct hearsay_bytes a, struct hearsay_bytes b)
 {
     assert_int_equal(a.data == NULL, b.data == NULL);
     assert_int_equal(a.count, b.count);
@@ -49,7 +49,7 @@ static void assert_bytes(struct msg_bytes a, struct msg_bytes b)
 static void test_a_full_query_keeps_its_values(void **state)
 {
     const struct msg_query *sent = &wire_request(5)->query;
-    struct msg_request back;
+    struct hearsay_request back;
     struct msg_error error;
     struct arena arena;
     struct bytes bytes;
@@ -61,7 +61,7 @@ static void test_a_full_query_keeps_its_values(void **state)
         codec_decode_request(bytes.data + HEADER, bytes.count - HEADER, &arena, &back, &error), 0);
     bytes_deinit(&bytes); /* nothing borrows from the frame */
     assert_int_equal(back.id, 5);
-    assert_int_equal(back.kind, MSG_REQUEST_QUERY);
+    assert_int_equal(back.kind, HEARSAY_REQUEST_QUERY);
     assert_string_equal(back.name, "query");
     assert_string_equal(back.query.host.text, "default");
     assert_int_equal(back.query.host.length, 7);
@@ -90,25 +90,25 @@ static void test_a_full_query_keeps_its_values(void **state)
 static void test_a_full_apply_is_read(void **state)
 {
     static const uint8_t filter[1] = {1};
-    struct msg_change changes[LIMIT_CHANGES];
-    struct msg_request request = {
+    struct hearsay_change changes[LIMIT_CHANGES];
+    struct hearsay_request request = {
         .id = 1,
-        .kind = MSG_REQUEST_APPLY,
-        .apply = {.changes = changes, .change_count = LIMIT_CHANGES, .as = MSG_AS_REPLICA},
+        .kind = HEARSAY_REQUEST_APPLY,
+        .apply = {.changes = changes, .change_count = LIMIT_CHANGES, .as = HEARSAY_AS_REPLICA},
     };
-    struct msg_request back;
+    struct hearsay_request back;
     struct msg_error error;
     struct arena arena;
     struct bytes bytes;
 
     (void)state;
     for (size_t i = 0; i < LIMIT_CHANGES; i++) {
-        changes[i] = (struct msg_change){
+        changes[i] = (struct hearsay_change){
             .has_message = true,
             .has_gone = true,
             .has_rule = true,
             .message = {.id = {(const uint8_t *)"0123456789abcdef", 16}, .filter = {filter, 1}},
-            .gone = {{(const uint8_t *)"0123456789abcdef", 16}, 0, MSG_WAS_REMOVED},
+            .gone = {{(const uint8_t *)"0123456789abcdef", 16}, 0, HEARSAY_WAS_REMOVED},
             .rule = {.kind = 1},
         };
     }
@@ -124,7 +124,7 @@ static void test_a_full_apply_is_read(void **state)
 
 static void test_defaults_of_absent_fields(void **state)
 {
-    struct msg_request back;
+    struct hearsay_request back;
     struct msg_error error;
     struct arena arena;
     struct bytes bytes;
@@ -151,7 +151,7 @@ static void test_defaults_of_absent_fields(void **state)
     assert_int_equal(back.query.until_ms, INT64_MAX);
     assert_int_equal(back.query.metric, MSG_METRIC_BITS);
     assert_int_equal(back.query.order, MSG_ORDER_SIMILARITY);
-    assert_int_equal(back.query.scope, MSG_SCOPE_HERE);
+    assert_int_equal(back.query.scope, HEARSAY_SCOPE_HERE);
     assert_null(back.query.parts[0].contains.data);
     assert_false(back.query.with_payload);
     bytes_deinit(&bytes);
@@ -164,8 +164,8 @@ static void test_texts_without_a_nul_behind_them(void **state)
     static const char type[] = "text/plain; charset=utf-8";
     const size_t length = sizeof type - 1;
     char *exact = malloc(length);
-    struct msg_response response = {.id = 1, .kind = MSG_RESPONSE_GOT};
-    struct msg_response back;
+    struct hearsay_response response = {.id = 1, .kind = HEARSAY_RESPONSE_GOT};
+    struct hearsay_response back;
     struct msg_error error;
     struct arena arena;
     struct bytes bytes;
@@ -173,8 +173,8 @@ static void test_texts_without_a_nul_behind_them(void **state)
     (void)state;
     assert_non_null(exact);
     memcpy(exact, type, length);
-    response.got.id = (struct msg_bytes){(const uint8_t *)"0123456789abcdef", LIMIT_ID_BYTES};
-    response.got.media_type = (struct msg_text){exact, length};
+    response.got.id = (struct hearsay_bytes){(const uint8_t *)"0123456789abcdef", LIMIT_ID_BYTES};
+    response.got.media_type = (struct hearsay_text){exact, length};
     arena_init(&arena, alloc_system(), 1 << 20);
     bytes_init(&bytes, alloc_system());
     assert_int_equal(codec_encode_response(&response, 65536, &bytes), 0);
@@ -193,9 +193,9 @@ static const uint8_t spare[LIMIT_FILTER_BYTES + 1];
 static char long_agent[LIMIT_AGENT_BYTES + 2];
 static char long_host[LIMIT_HOST_BYTES + 2];
 
-static const struct msg_query_part no_filter[2] = {{.epoch = 1}};
-static const struct msg_query_part long_filter[2] = {{.filter = {spare, 513}}};
-static const struct msg_query_part no_bits_contained[2] = {
+static const struct hearsay_query_part no_filter[2] = {{.epoch = 1}};
+static const struct hearsay_query_part long_filter[2] = {{.filter = {spare, 513}}};
+static const struct hearsay_query_part no_bits_contained[2] = {
     {.filter = {spare, 64}, .contains = {spare, 0}},
 };
 static const struct msg_slice no_hashes[2] = {{.bits = {spare, 64}}};
@@ -210,67 +210,67 @@ struct spoiled {
     size_t bytes;
     const void *value;
 };
-#define SPOILED(field, sample, member, type, ...)                                  \
-    {                                                                              \
-        field, sample, offsetof(struct msg_request, member), sizeof(type), &(type) \
-        {                                                                          \
-            __VA_ARGS__                                                            \
-        }                                                                          \
+#define SPOILED(field, sample, member, type, ...)                                      \
+    {                                                                                  \
+        field, sample, offsetof(struct hearsay_request, member), sizeof(type), &(type) \
+        {                                                                              \
+            __VA_ARGS__                                                                \
+        }                                                                              \
     }
 
 static const struct spoiled spoiled_rows[] = {
     SPOILED("versions", 1, hello.version_count, uint32_t, 0),
-    SPOILED("agent", 1, hello.agent, struct msg_text, long_agent, LIMIT_AGENT_BYTES + 1),
-    SPOILED("resume_token", 1, hello.resume_token, struct msg_bytes, spare, 0),
-    SPOILED("resume_token", 1, hello.resume_token, struct msg_bytes, spare, 65),
-    SPOILED("id", 3, deposit.id, struct msg_bytes, NULL, 0),
-    SPOILED("id", 3, deposit.id, struct msg_bytes, spare, 0),
-    SPOILED("id", 3, deposit.id, struct msg_bytes, spare, 15),
-    SPOILED("filter", 3, deposit.filter, struct msg_bytes, NULL, 0),
-    SPOILED("filter", 3, deposit.filter, struct msg_bytes, spare, 0),
-    SPOILED("filter", 3, deposit.filter, struct msg_bytes, spare, 513),
-    SPOILED("host", 3, deposit.host, struct msg_text, "", 0),
-    SPOILED("host", 3, deposit.host, struct msg_text, "Default", 7),
-    SPOILED("host", 3, deposit.host, struct msg_text, "-a", 2),
-    SPOILED("host", 3, deposit.host, struct msg_text, long_host, LIMIT_HOST_BYTES + 1),
-    SPOILED("media_type", 3, deposit.media_type, struct msg_text, "", 0),
-    SPOILED("media_type", 3, deposit.media_type, struct msg_text, "text", 4),
-    SPOILED("media_type", 3, deposit.media_type, struct msg_text, "text/", 5),
-    SPOILED("media_type", 3, deposit.media_type, struct msg_text, "text/\x1b[31m", 10),
+    SPOILED("agent", 1, hello.agent, struct hearsay_text, long_agent, LIMIT_AGENT_BYTES + 1),
+    SPOILED("resume_token", 1, hello.resume_token, struct hearsay_bytes, spare, 0),
+    SPOILED("resume_token", 1, hello.resume_token, struct hearsay_bytes, spare, 65),
+    SPOILED("id", 3, deposit.id, struct hearsay_bytes, NULL, 0),
+    SPOILED("id", 3, deposit.id, struct hearsay_bytes, spare, 0),
+    SPOILED("id", 3, deposit.id, struct hearsay_bytes, spare, 15),
+    SPOILED("filter", 3, deposit.filter, struct hearsay_bytes, NULL, 0),
+    SPOILED("filter", 3, deposit.filter, struct hearsay_bytes, spare, 0),
+    SPOILED("filter", 3, deposit.filter, struct hearsay_bytes, spare, 513),
+    SPOILED("host", 3, deposit.host, struct hearsay_text, "", 0),
+    SPOILED("host", 3, deposit.host, struct hearsay_text, "Default", 7),
+    SPOILED("host", 3, deposit.host, struct hearsay_text, "-a", 2),
+    SPOILED("host", 3, deposit.host, struct hearsay_text, long_host, LIMIT_HOST_BYTES + 1),
+    SPOILED("media_type", 3, deposit.media_type, struct hearsay_text, "", 0),
+    SPOILED("media_type", 3, deposit.media_type, struct hearsay_text, "text", 4),
+    SPOILED("media_type", 3, deposit.media_type, struct hearsay_text, "text/", 5),
+    SPOILED("media_type", 3, deposit.media_type, struct hearsay_text, "text/\x1b[31m", 10),
     SPOILED("ttl_s", 3, deposit.ttl_s, uint32_t, 0),
     SPOILED("reach", 3, deposit.reach_ppm, uint32_t, 1000001),
-    SPOILED("withdraw_hash", 3, deposit.withdraw_hash, struct msg_bytes, spare, 0),
-    SPOILED("withdraw_hash", 3, deposit.withdraw_hash, struct msg_bytes, spare, 31),
+    SPOILED("withdraw_hash", 3, deposit.withdraw_hash, struct hearsay_bytes, spare, 0),
+    SPOILED("withdraw_hash", 3, deposit.withdraw_hash, struct hearsay_bytes, spare, 31),
     SPOILED("k", 5, query.k, uint32_t, 0),
     SPOILED("parts", 5, query.part_count, size_t, 0),
-    SPOILED("parts.filter", 5, query.parts, const struct msg_query_part *, no_filter),
-    SPOILED("parts.filter", 5, query.parts, const struct msg_query_part *, long_filter),
-    SPOILED("parts.contains", 5, query.parts, const struct msg_query_part *, no_bits_contained),
+    SPOILED("parts.filter", 5, query.parts, const struct hearsay_query_part *, no_filter),
+    SPOILED("parts.filter", 5, query.parts, const struct hearsay_query_part *, long_filter),
+    SPOILED("parts.contains", 5, query.parts, const struct hearsay_query_part *, no_bits_contained),
     SPOILED("max_distance", 5, query.max_distance_ppm, uint32_t, 1000001),
     SPOILED("metric", 5, query.metric, enum msg_metric, 0),
     SPOILED("metric", 5, query.metric, enum msg_metric, 2),
     SPOILED("metric", 5, query.metric, enum msg_metric, 4),
     SPOILED("order", 5, query.order, enum msg_order, (enum msg_order) - 1),
-    SPOILED("scope", 5, query.scope, enum msg_scope, 0),
-    SPOILED("scope", 5, query.scope, enum msg_scope, 3),
+    SPOILED("scope", 5, query.scope, enum hearsay_scope, 0),
+    SPOILED("scope", 5, query.scope, enum hearsay_scope, 3),
     SPOILED("exclude.hashes", 5, query.exclude, const struct msg_slice *, no_hashes),
     SPOILED("exclude.hashes", 5, query.exclude, const struct msg_slice *, many_hashes),
     SPOILED("exclude.bits", 5, query.exclude, const struct msg_slice *, no_bits),
-    SPOILED("id", 7, get.id, struct msg_bytes, NULL, 0),
-    SPOILED("id", 7, get.id, struct msg_bytes, spare, 17),
-    SPOILED("host", 7, get.host, struct msg_text, "a_b", 3),
-    SPOILED("id", 9, withdraw.id, struct msg_bytes, NULL, 0),
-    SPOILED("token", 9, withdraw.token, struct msg_bytes, NULL, 0),
-    SPOILED("token", 9, withdraw.token, struct msg_bytes, spare, 31),
-    SPOILED("after", 12, export.after, struct msg_bytes, spare, 0),
-    SPOILED("after", 12, export.after, struct msg_bytes, spare, 33),
-    SPOILED("host", 12, export.host, struct msg_text, "a-", 2),
+    SPOILED("id", 7, get.id, struct hearsay_bytes, NULL, 0),
+    SPOILED("id", 7, get.id, struct hearsay_bytes, spare, 17),
+    SPOILED("host", 7, get.host, struct hearsay_text, "a_b", 3),
+    SPOILED("id", 9, withdraw.id, struct hearsay_bytes, NULL, 0),
+    SPOILED("token", 9, withdraw.token, struct hearsay_bytes, NULL, 0),
+    SPOILED("token", 9, withdraw.token, struct hearsay_bytes, spare, 31),
+    SPOILED("after", 12, export_.after, struct hearsay_bytes, spare, 0),
+    SPOILED("after", 12, export_.after, struct hearsay_bytes, spare, 33),
+    SPOILED("host", 12, export_.host, struct hearsay_text, "a-", 2),
 };
 
 static void check_spoiled(const struct spoiled *row)
 {
-    struct msg_request request = *wire_request(row->sample);
-    struct msg_request back;
+    struct hearsay_request request = *wire_request(row->sample);
+    struct hearsay_request back;
     struct msg_error error;
     struct arena arena;
     struct bytes bytes;
@@ -363,7 +363,7 @@ static void test_bad_responses_name_the_field(void **state)
 /* An error code of a later version is passed on; its sentence says what it means. */
 static void test_error_codes_of_later_versions(void **state)
 {
-    struct msg_response response;
+    struct hearsay_response response;
     struct msg_error error;
     struct arena arena;
     struct bytes bytes;
@@ -373,7 +373,7 @@ static void test_error_codes_of_later_versions(void **state)
     wire_put_data(&bytes, 15, "\x08\x63\x12\x04later", 8);
     arena_init(&arena, alloc_system(), 1 << 20);
     assert_int_equal(codec_decode_response(bytes.data, bytes.count, &arena, &response, &error), 0);
-    assert_int_equal(response.kind, MSG_RESPONSE_ERROR);
+    assert_int_equal(response.kind, HEARSAY_RESPONSE_ERROR);
     assert_int_equal(response.error.code, 99);
     assert_string_equal(msg_error_name(response.error.code), "UNKNOWN");
     assert_string_equal(response.error.message, "late");
@@ -382,7 +382,7 @@ static void test_error_codes_of_later_versions(void **state)
 }
 
 /* Decodes a request put together by hand. */
-static int decode_by_hand(const struct bytes *bytes, struct msg_request *out,
+static int decode_by_hand(const struct bytes *bytes, struct hearsay_request *out,
                           struct msg_error *out_error)
 {
     struct arena arena;
@@ -396,7 +396,7 @@ static int decode_by_hand(const struct bytes *bytes, struct msg_request *out,
 
 static void test_an_id_is_needed(void **state)
 {
-    struct msg_request request;
+    struct hearsay_request request;
     struct msg_error error;
     struct bytes bytes;
 
@@ -419,7 +419,7 @@ static void test_an_id_is_needed(void **state)
 
 static void test_requests_that_are_not_served(void **state)
 {
-    struct msg_request request;
+    struct hearsay_request request;
     struct msg_error error;
     struct bytes bytes;
 
@@ -427,11 +427,11 @@ static void test_requests_that_are_not_served(void **state)
     bytes_init(&bytes, alloc_system());
     wire_put_number(&bytes, 1, 9);
     assert_int_equal(decode_by_hand(&bytes, &request, &error), 0); /* no body at all */
-    assert_int_equal(request.kind, MSG_REQUEST_UNKNOWN);
+    assert_int_equal(request.kind, HEARSAY_REQUEST_UNKNOWN);
     assert_string_equal(request.name, "");
     wire_put_data(&bytes, 77, "\x01\x02", 2); /* a body of a later version */
     assert_int_equal(decode_by_hand(&bytes, &request, &error), 0);
-    assert_int_equal(request.kind, MSG_REQUEST_UNKNOWN);
+    assert_int_equal(request.kind, HEARSAY_REQUEST_UNKNOWN);
     assert_int_equal(request.id, 9);
     bytes_deinit(&bytes);
 }

@@ -17,7 +17,7 @@ enum { HEADER = LIMIT_FRAME_HEADER_BYTES };
 static void test_too_many_parts_are_refused_before_unpacking(void **state)
 {
     static const uint32_t counts[] = {LIMIT_PARTS + 1, 100000};
-    struct msg_request request;
+    struct hearsay_request request;
     struct msg_error error;
 
     (void)state;
@@ -260,7 +260,7 @@ static void test_frames_end_at_their_limit(void **state)
 }
 
 /* The bytes of a response with a body of this kind. */
-static size_t response_bytes(const struct msg_response *response)
+static size_t response_bytes(const struct hearsay_response *response)
 {
     struct bytes out;
     size_t length;
@@ -292,52 +292,53 @@ static void test_promised_sizes_are_enough(void **state)
                                           .media_type = {type, sizeof type - 1},
                                           .payload = {payload, payloads[i]},
                                           .payload_omitted = true};
-        const struct msg_exported_message message = {.id = {payload, 16},
-                                                     .epoch = UINT64_MAX,
-                                                     .filter = {payload, LIMIT_FILTER_BYTES},
-                                                     .media_type = {type, sizeof type - 1},
-                                                     .payload = {payload, payloads[i]},
-                                                     .deposited_ms = -1,
-                                                     .expires_ms = -1,
-                                                     .reach_ppm = UINT32_MAX,
-                                                     .withdraw_hash = {payload, LIMIT_HASH_BYTES},
-                                                     .state = UINT32_MAX,
-                                                     .reports = UINT32_MAX};
-        const struct msg_response results = {.id = UINT64_MAX,
-                                             .kind = MSG_RESPONSE_RESULTS,
-                                             .results = {.results = &result,
-                                                         .result_count = 1,
-                                                         .comparisons = UINT64_MAX,
-                                                         .exact = true,
-                                                         .capped = true,
-                                                         .complete = true,
-                                                         .peers = UINT32_MAX,
-                                                         .peers_asked = UINT32_MAX,
-                                                         .peers_silent = UINT32_MAX,
-                                                         .peers_other = UINT32_MAX,
-                                                         .as_of_ms = -1,
-                                                         .seq = UINT64_MAX,
-                                                         .bridge_away = true,
-                                                         .peers_skipped = UINT32_MAX}};
-        const struct msg_response exported = {
+        const struct hearsay_exported_message message = {
+            .id = {payload, 16},
+            .epoch = UINT64_MAX,
+            .filter = {payload, LIMIT_FILTER_BYTES},
+            .media_type = {type, sizeof type - 1},
+            .payload = {payload, payloads[i]},
+            .deposited_ms = -1,
+            .expires_ms = -1,
+            .reach_ppm = UINT32_MAX,
+            .withdraw_hash = {payload, LIMIT_HASH_BYTES},
+            .state = UINT32_MAX,
+            .reports = UINT32_MAX};
+        const struct hearsay_response results = {.id = UINT64_MAX,
+                                                 .kind = HEARSAY_RESPONSE_RESULTS,
+                                                 .results = {.results = &result,
+                                                             .result_count = 1,
+                                                             .comparisons = UINT64_MAX,
+                                                             .exact = true,
+                                                             .capped = true,
+                                                             .complete = true,
+                                                             .peers = UINT32_MAX,
+                                                             .peers_asked = UINT32_MAX,
+                                                             .peers_silent = UINT32_MAX,
+                                                             .peers_other = UINT32_MAX,
+                                                             .as_of_ms = -1,
+                                                             .seq = UINT64_MAX,
+                                                             .bridge_away = true,
+                                                             .peers_skipped = UINT32_MAX}};
+        const struct hearsay_response exported = {
             .id = UINT64_MAX,
-            .kind = MSG_RESPONSE_EXPORTED,
+            .kind = HEARSAY_RESPONSE_EXPORTED,
             .exported = {&message, 1, {payload, LIMIT_CURSOR_BYTES}}};
 
-        const struct msg_change change = {
+        const struct hearsay_change change = {
             .seq = UINT64_MAX,
             .has_message = true,
             .has_gone = true,
             .has_rule = true,
             .message = message,
             .has_decision = true,
-            .gone = {{payload, 16}, -1, MSG_WAS_EVICTED},
+            .gone = {{payload, 16}, -1, HEARSAY_WAS_EVICTED},
             .rule = {LIMIT_RULE_KIND, {payload, LIMIT_RULE_BYTES}, UINT32_MAX, -1, true, -1},
             .decision = {{payload, 16}, UINT64_MAX, -1}};
         const size_t content_bytes = LIMIT_FILTER_BYTES + sizeof type - 1 + payloads[i];
-        const struct msg_response changed = {.id = UINT64_MAX,
-                                             .kind = MSG_RESPONSE_CHANGED,
-                                             .changed = {&change, 1, UINT64_MAX, true}};
+        const struct hearsay_response changed = {.id = UINT64_MAX,
+                                                 .kind = HEARSAY_RESPONSE_CHANGED,
+                                                 .changed = {&change, 1, UINT64_MAX, true}};
 
         assert_true(response_bytes(&changed) <=
                     CODEC_ENVELOPE_BYTES_MAX + CODEC_CHANGE_BARE_BYTES_MAX +

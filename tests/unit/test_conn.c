@@ -51,7 +51,7 @@ static int feed(struct fixture *fixture, size_t count)
 }
 
 /* The next reply, with the stream handed over `step` bytes at a time. */
-static int take(struct fixture *fixture, size_t step, struct msg_response *out,
+static int take(struct fixture *fixture, size_t step, struct hearsay_response *out,
                 struct hearsay_error *error)
 {
     for (;;) {
@@ -69,31 +69,31 @@ static int take(struct fixture *fixture, size_t step, struct msg_response *out,
 
 static void put_welcome(struct fixture *fixture, unsigned requests_in_flight)
 {
-    struct msg_response response = {.id = 1, .kind = MSG_RESPONSE_WELCOME};
+    struct hearsay_response response = {.id = 1, .kind = HEARSAY_RESPONSE_WELCOME};
     response.welcome = fake_welcome(requests_in_flight);
     fake_encode(&response, &fixture->stream);
 }
 
 static void put_pong(struct fixture *fixture, uint64_t id)
 {
-    struct msg_response response = {.id = id, .kind = MSG_RESPONSE_PONG};
+    struct hearsay_response response = {.id = id, .kind = HEARSAY_RESPONSE_PONG};
     response.pong.now_ms = (int64_t)id;
     fake_encode(&response, &fixture->stream);
 }
 
 static void greet(struct fixture *fixture, unsigned requests_in_flight)
 {
-    struct msg_response response;
+    struct hearsay_response response;
     assert_int_equal(conn_greet(&fixture->conn, &hello, NULL), 0);
     put_welcome(fixture, requests_in_flight);
     assert_int_equal(take(fixture, 1000, &response, NULL), 0);
-    assert_int_equal(response.kind, MSG_RESPONSE_WELCOME);
+    assert_int_equal(response.kind, HEARSAY_RESPONSE_WELCOME);
     assert_int_equal(fixture->conn.state, CONN_READY);
 }
 
 static uint64_t submit_ping(struct fixture *fixture)
 {
-    struct msg_request request = {.kind = MSG_REQUEST_PING};
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_PING};
     uint64_t ticket = 0;
     assert_int_equal(conn_submit(&fixture->conn, &request, &ticket, NULL), 0);
     return ticket;
@@ -113,7 +113,7 @@ static void test_split_everywhere(void **state)
         put_pong(&fixture, third);
         put_pong(&fixture, first);
         put_pong(&fixture, second);
-        struct msg_response response;
+        struct hearsay_response response;
         const uint64_t order[] = {third, first, second};
         for (size_t i = 0; i < 3; i++) {
             assert_int_equal(take(&fixture, step, &response, NULL), 0);
@@ -131,7 +131,7 @@ static void test_waiting_frees_input(void **state)
 {
     (void)state;
     struct fixture fixture;
-    struct msg_response response;
+    struct hearsay_response response;
 
     fixture_init(&fixture);
     greet(&fixture, 8);
@@ -153,11 +153,11 @@ static void test_in_flight_bound(void **state)
     for (size_t i = 0; i < 3; i++) {
         tickets[i] = submit_ping(&fixture);
     }
-    struct msg_request request = {.kind = MSG_REQUEST_PING};
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_PING};
     uint64_t ticket = 0;
     assert_int_equal(conn_submit(&fixture.conn, &request, &ticket, NULL), CONN_FULL);
     /* One that is never answered stays in its place while many others come and go. */
-    struct msg_response response;
+    struct hearsay_response response;
     for (size_t i = 0; i < 100; i++) {
         put_pong(&fixture, tickets[1]);
         assert_int_equal(take(&fixture, 100, &response, NULL), 0);
@@ -178,7 +178,7 @@ static void test_output_bound(void **state)
     struct fixture fixture;
     fixture_init(&fixture);
     greet(&fixture, 1000);
-    struct msg_request request = {.kind = MSG_REQUEST_DEPOSIT};
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_DEPOSIT};
     request.deposit.id.data = payload;
     request.deposit.id.count = 16;
     request.deposit.filter.data = payload;
@@ -225,7 +225,7 @@ static void test_abandoned(void **state)
     assert_int_equal(conn_in_flight(&fixture.conn), 1);
     put_pong(&fixture, first);
     put_pong(&fixture, second);
-    struct msg_response response;
+    struct hearsay_response response;
     assert_int_equal(take(&fixture, 7, &response, NULL), 0);
     assert_int_equal(response.id, second);
     assert_int_equal(conn_in_flight(&fixture.conn), 0);
@@ -242,13 +242,13 @@ static void check_broken(const uint8_t *bytes, size_t count, int expected)
     greet(&fixture, 8);
     (void)submit_ping(&fixture);
     assert_int_equal(bytes_append(&fixture.stream, bytes, count), 0);
-    struct msg_response response;
+    struct hearsay_response response;
     struct hearsay_error error;
     struct hearsay_error again;
     assert_int_equal(take(&fixture, 9, &response, &error), expected);
     assert_int_equal(fixture.conn.state, CONN_BROKEN);
     assert_string_not_equal(error.sentence, "");
-    struct msg_request request = {.kind = MSG_REQUEST_PING};
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_PING};
     uint64_t ticket = 0;
     assert_int_equal(conn_submit(&fixture.conn, &request, &ticket, &again), expected);
     assert_string_equal(again.sentence, error.sentence);
@@ -256,7 +256,7 @@ static void check_broken(const uint8_t *bytes, size_t count, int expected)
     fixture_deinit(&fixture);
 }
 
-static void check_broken_by(const struct msg_response *response, int expected)
+static void check_broken_by(const struct hearsay_response *response, int expected)
 {
     struct bytes stream;
     bytes_init(&stream, alloc_system());
@@ -276,7 +276,7 @@ static void test_broken(void **state)
     check_broken(oversize, sizeof(oversize), HEARSAY_ERR_PROTOCOL);
     check_broken(huge, sizeof(huge), HEARSAY_ERR_PROTOCOL);
     check_broken(garbage, sizeof(garbage), HEARSAY_ERR_PROTOCOL);
-    struct msg_response response = {.id = 99, .kind = MSG_RESPONSE_PONG};
+    struct hearsay_response response = {.id = 99, .kind = HEARSAY_RESPONSE_PONG};
     check_broken_by(&response, HEARSAY_ERR_PROTOCOL); /* nobody asked */
     response = fake_deposited(2, false);
     check_broken_by(&response, HEARSAY_ERR_PROTOCOL); /* not to a ping */
@@ -292,24 +292,24 @@ static void test_error_reply(void **state)
     fixture_init(&fixture);
     greet(&fixture, 8);
     uint64_t ticket = submit_ping(&fixture);
-    struct msg_response refusal = fake_error(ticket, MSG_RATE_LIMITED, 250);
+    struct hearsay_response refusal = fake_error(ticket, MSG_RATE_LIMITED, 250);
     fake_encode(&refusal, &fixture.stream);
-    struct msg_response response;
+    struct hearsay_response response;
     assert_int_equal(take(&fixture, 3, &response, NULL), 0);
-    assert_int_equal(response.kind, MSG_RESPONSE_ERROR);
+    assert_int_equal(response.kind, HEARSAY_RESPONSE_ERROR);
     assert_int_equal(response.error.retry_after_ms, 250);
     assert_int_equal(fixture.conn.state, CONN_READY);
     fixture_deinit(&fixture);
 }
 
 /* What may come instead of a Welcome. */
-static void check_greeting(const struct msg_response *response, int expected)
+static void check_greeting(const struct hearsay_response *response, int expected)
 {
     struct fixture fixture;
     fixture_init(&fixture);
     assert_int_equal(conn_greet(&fixture.conn, &hello, NULL), 0);
     fake_encode(response, &fixture.stream);
-    struct msg_response got;
+    struct hearsay_response got;
     struct hearsay_error error;
     assert_int_equal(take(&fixture, 5, &got, &error), expected);
     assert_int_equal(fixture.conn.state, CONN_BROKEN);
@@ -319,11 +319,11 @@ static void check_greeting(const struct msg_response *response, int expected)
 static void test_greetings(void **state)
 {
     (void)state;
-    struct msg_response response = fake_error(1, MSG_UNSUPPORTED_VERSION, 0);
+    struct hearsay_response response = fake_error(1, MSG_UNSUPPORTED_VERSION, 0);
     check_greeting(&response, HEARSAY_ERR_REFUSED);
-    response = (struct msg_response){.id = 1, .kind = MSG_RESPONSE_PONG};
+    response = (struct hearsay_response){.id = 1, .kind = HEARSAY_RESPONSE_PONG};
     check_greeting(&response, HEARSAY_ERR_PROTOCOL);
-    response = (struct msg_response){.id = 7, .kind = MSG_RESPONSE_WELCOME};
+    response = (struct hearsay_response){.id = 7, .kind = HEARSAY_RESPONSE_WELCOME};
     response.welcome = fake_welcome(4);
     check_greeting(&response, HEARSAY_ERR_PROTOCOL);
     response.id = 1;
@@ -340,7 +340,7 @@ static void test_lost(void **state)
     (void)state;
     struct fixture fixture;
     struct hearsay_error error;
-    struct msg_response response;
+    struct hearsay_response response;
     fixture_init(&fixture);
     greet(&fixture, 8);
     (void)submit_ping(&fixture);
@@ -359,7 +359,7 @@ static void test_allocations(void **state)
     bool failed = true;
     for (size_t n = 1; failed; n++) {
         struct fixture fixture;
-        struct msg_response response;
+        struct hearsay_response response;
         fixture_init(&fixture);
         fail_alloc_arm(&fixture.fail, n);
         failed = false;
@@ -374,7 +374,7 @@ static void test_allocations(void **state)
             failed = true;
         }
         assert_int_equal(status, 0);
-        struct msg_request request = {.kind = MSG_REQUEST_PING};
+        struct hearsay_request request = {.kind = HEARSAY_REQUEST_PING};
         uint64_t ticket = 0;
         while ((status = conn_submit(&fixture.conn, &request, &ticket, NULL)) ==
                HEARSAY_ERR_NOMEM) {

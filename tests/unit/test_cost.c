@@ -23,21 +23,22 @@ static struct scalable_slice slices[SLICES];
 
 /* --- the table -------------------------------------------------------------------------------- */
 
-static uint32_t cost_of_kind(enum msg_request_kind kind, enum sender_action *out_action)
+static uint32_t cost_of_kind(enum hearsay_request_kind kind, enum sender_action *out_action)
 {
-    const struct msg_request request = {.id = 1, .kind = kind};
+    const struct hearsay_request request = {.id = 1, .kind = kind};
 
     return cost_of_request(&request, out_action);
 }
 
 static void small_requests_cost_one_token_or_none(void **state)
 {
-    static const enum msg_request_kind deposits[] = {MSG_REQUEST_DEPOSIT, MSG_REQUEST_WITHDRAW,
-                                                     MSG_REQUEST_REPORT};
-    static const enum msg_request_kind reads[] = {MSG_REQUEST_GET, MSG_REQUEST_SUMMARY,
-                                                  MSG_REQUEST_HERE};
-    static const enum msg_request_kind free_ones[] = {MSG_REQUEST_HELLO, MSG_REQUEST_PING,
-                                                      MSG_REQUEST_UNWATCH, MSG_REQUEST_UNKNOWN};
+    static const enum hearsay_request_kind deposits[] = {
+        HEARSAY_REQUEST_DEPOSIT, HEARSAY_REQUEST_WITHDRAW, HEARSAY_REQUEST_REPORT};
+    static const enum hearsay_request_kind reads[] = {HEARSAY_REQUEST_GET, HEARSAY_REQUEST_SUMMARY,
+                                                      HEARSAY_REQUEST_HERE};
+    static const enum hearsay_request_kind free_ones[] = {
+        HEARSAY_REQUEST_HELLO, HEARSAY_REQUEST_PING, HEARSAY_REQUEST_UNWATCH,
+        HEARSAY_REQUEST_UNKNOWN};
     enum sender_action action = SENDER_ACTIONS;
 
     (void)state;
@@ -55,8 +56,8 @@ static void small_requests_cost_one_token_or_none(void **state)
 static uint32_t cost_of_query(size_t parts, const struct scalable_slice *exclude, size_t count)
 {
     struct msg_slice sent[LIMIT_SLICES];
-    struct msg_request request = {.id = 1, .kind = MSG_REQUEST_QUERY};
-    struct msg_request watch = {.id = 1, .kind = MSG_REQUEST_WATCH};
+    struct hearsay_request request = {.id = 1, .kind = HEARSAY_REQUEST_QUERY};
+    struct hearsay_request watch = {.id = 1, .kind = HEARSAY_REQUEST_WATCH};
     enum sender_action action = SENDER_ACTIONS;
 
     for (size_t i = 0; i < count; i++) {
@@ -67,7 +68,7 @@ static uint32_t cost_of_query(size_t parts, const struct scalable_slice *exclude
     watch.watch.query = request.query;
     const uint32_t tokens = cost_of_request(&request, &action);
     assert_int_equal(action, SENDER_QUERY);
-    request.query.scope = MSG_SCOPE_HOOD;
+    request.query.scope = HEARSAY_SCOPE_HOOD;
     assert_int_equal(cost_of_request(&request, &action), 4 * tokens);
     assert_int_equal(cost_of_request(&watch, &action), tokens);
     return tokens;

@@ -30,13 +30,13 @@ struct fixture {
     struct service_control control;
     struct fail_alloc alloc;
     struct fake_clock clock;
-    enum msg_response_kind last;
+    enum hearsay_response_kind last;
     enum msg_error_code code;
     int64_t expires_ms;
     size_t found_count;
     uint32_t found[FOUND_MAX]; /* numbers of messages */
     uint64_t found_epochs[FOUND_MAX];
-    struct msg_epoch_info told; /* by the last push, or Welcome */
+    struct hearsay_epoch_info told; /* by the last push, or Welcome */
     uint8_t told_key[LIMIT_KEY_BYTES];
     bool told_any;
     unsigned pushes;
@@ -45,7 +45,7 @@ struct fixture {
 
 /* --- fixture ---------------------------------------------------------------------------------- */
 
-static void note_epoch(struct fixture *fixture, const struct msg_epoch_info *epoch)
+static void note_epoch(struct fixture *fixture, const struct hearsay_epoch_info *epoch)
 {
     fixture->told = *epoch;
     if (epoch->key.data != NULL) {
@@ -54,7 +54,7 @@ static void note_epoch(struct fixture *fixture, const struct msg_epoch_info *epo
     }
 }
 
-static void on_respond(struct requester *client, const struct msg_response *response)
+static void on_respond(struct requester *client, const struct hearsay_response *response)
 {
     struct fixture *fixture = (struct fixture *)(void *)client;
 
@@ -62,24 +62,24 @@ static void on_respond(struct requester *client, const struct msg_response *resp
         fixture->last = response->kind;
     }
     switch (response->kind) {
-    case MSG_RESPONSE_ERROR:
+    case HEARSAY_RESPONSE_ERROR:
         fixture->code = response->error.code;
         break;
-    case MSG_RESPONSE_DEPOSITED:
+    case HEARSAY_RESPONSE_DEPOSITED:
         fixture->expires_ms = response->deposited.expires_ms;
         break;
-    case MSG_RESPONSE_RESULTS:
+    case HEARSAY_RESPONSE_RESULTS:
         fixture->found_count = response->results.result_count;
         for (size_t i = 0; i < fixture->found_count; i++) {
             memcpy(&fixture->found[i], response->results.results[i].id.data, sizeof(uint32_t));
             fixture->found_epochs[i] = response->results.results[i].epoch;
         }
         break;
-    case MSG_RESPONSE_WELCOME:
+    case HEARSAY_RESPONSE_WELCOME:
         fixture->told_any = response->welcome.hosts[0].has_epoch;
         note_epoch(fixture, &response->welcome.hosts[0].epoch);
         break;
-    case MSG_RESPONSE_EPOCH_CHANGED:
+    case HEARSAY_RESPONSE_EPOCH_CHANGED:
         assert_int_equal(response->id, 0);
         assert_string_equal(response->epoch_changed.host.text, "default");
         fixture->pushes++;
@@ -192,7 +192,7 @@ static void sweep(struct fixture *fixture)
 
 static void welcome(struct fixture *fixture)
 {
-    struct msg_request request = {.id = 1, .kind = MSG_REQUEST_HELLO};
+    struct hearsay_request request = {.id = 1, .kind = HEARSAY_REQUEST_HELLO};
 
     memset(&fixture->told, 0, sizeof(fixture->told));
     request.hello.versions[0] = LIMIT_VERSION;
@@ -204,7 +204,7 @@ static void send_deposit(struct fixture *fixture, uint32_t number, uint64_t epoc
 {
     uint8_t id[MESSAGE_ID_BYTES] = {0};
     uint8_t filter[FILTER_BYTES] = {0xff, 0x0f};
-    struct msg_request request = {.id = 2, .kind = MSG_REQUEST_DEPOSIT};
+    struct hearsay_request request = {.id = 2, .kind = HEARSAY_REQUEST_DEPOSIT};
 
     memcpy(id, &number, sizeof(number));
     request.deposit = (struct msg_deposit){
@@ -223,20 +223,20 @@ static void deposit(struct fixture *fixture, uint32_t number, uint64_t epoch, ui
 {
     send_deposit(fixture, number, epoch, ttl_s);
     (void)fake_persist_commit(fixture->persist);
-    assert_int_equal(fixture->last, MSG_RESPONSE_DEPOSITED);
+    assert_int_equal(fixture->last, HEARSAY_RESPONSE_DEPOSITED);
 }
 
 /* Asks in some epochs, with the filter that all messages have. */
 static void query(struct fixture *fixture, const uint64_t *epochs, size_t count)
 {
     uint8_t filter[FILTER_BYTES] = {0xff, 0x0f};
-    struct msg_query_part parts[PARTS];
-    struct msg_request request = {.id = 3, .kind = MSG_REQUEST_QUERY};
+    struct hearsay_query_part parts[PARTS];
+    struct hearsay_request request = {.id = 3, .kind = HEARSAY_REQUEST_QUERY};
 
     memset(parts, 0, sizeof(parts));
     for (size_t i = 0; i < count; i++) {
         parts[i].epoch = epochs[i];
-        parts[i].filter = (struct msg_bytes){filter, sizeof(filter)};
+        parts[i].filter = (struct hearsay_bytes){filter, sizeof(filter)};
     }
     request.query = (struct msg_query){
         .k = FOUND_MAX,
@@ -247,7 +247,7 @@ static void query(struct fixture *fixture, const uint64_t *epochs, size_t count)
         .until_ms = INT64_MAX,
         .metric = MSG_METRIC_BITS,
         .order = MSG_ORDER_SIMILARITY,
-        .scope = MSG_SCOPE_HERE,
+        .scope = HEARSAY_SCOPE_HERE,
     };
     handler_handle(fixture->service, &fixture->client, &request);
 }
@@ -324,7 +324,7 @@ static void an_epoch_is_current_until_the_next_is_told_of(void **state)
     assert_int_equal(fixture->told.number, first);
     send_deposit(fixture, 2, first, 60);
     (void)fake_persist_commit(fixture->persist);
-    assert_int_equal(fixture->last, MSG_RESPONSE_DEPOSITED);
+    assert_int_equal(fixture->last, HEARSAY_RESPONSE_DEPOSITED);
     assert_int_equal(fixture->pushes, 1);
     query(fixture, &first, 1);
     assert_int_equal(fixture->found_count, 2);
@@ -409,7 +409,7 @@ static void an_epoch_takes_its_messages_with_it(void **state)
     assert_int_equal(fixture->found_count, 1);
     tick(fixture, 1);
     query(fixture, &first, 1);
-    assert_int_equal(fixture->last, MSG_RESPONSE_ERROR);
+    assert_int_equal(fixture->last, HEARSAY_RESPONSE_ERROR);
     assert_int_equal(fixture->code, MSG_UNKNOWN_EPOCH);
     assert_true(epoch->is_over); /* its message is still to be swept */
     assert_true(sodium_is_zero(epoch->key, sizeof(epoch->key)));
@@ -447,10 +447,10 @@ static void a_search_outlives_its_epoch(void **state)
         assert_int_equal(host_remove(host, id, NULL), 0);
     }
     tick(fixture, SECOND_MS); /* empty, and still used */
-    fixture->last = MSG_RESPONSE_UNKNOWN;
+    fixture->last = HEARSAY_RESPONSE_UNKNOWN;
     while (handler_run_searches(fixture->service, 1 << 20, UINT64_MAX)) {
     }
-    assert_int_equal(fixture->last, MSG_RESPONSE_RESULTS);
+    assert_int_equal(fixture->last, HEARSAY_RESPONSE_RESULTS);
     assert_int_equal(fixture->found_count, 0);
     const size_t before = host->epoch_count;
     tick(fixture, SECOND_MS);
@@ -468,7 +468,7 @@ static void a_deposit_that_comes_too_late(void **state)
     fixture->clock.wall_ms++;
     epochs_tick(fixture->service);
     (void)fake_persist_commit(fixture->persist);
-    assert_int_equal(fixture->last, MSG_RESPONSE_ERROR);
+    assert_int_equal(fixture->last, HEARSAY_RESPONSE_ERROR);
     assert_int_equal(fixture->code, MSG_UNKNOWN_EPOCH);
     assert_int_equal(host_of(fixture)->usage.messages, 0);
     sweep(fixture);
@@ -553,7 +553,7 @@ static void check_all(struct fixture *fixture, const struct model_message *messa
         }
     }
     query(fixture, epochs, count);
-    assert_int_equal(fixture->last, MSG_RESPONSE_RESULTS);
+    assert_int_equal(fixture->last, HEARSAY_RESPONSE_RESULTS);
     for (uint32_t m = 0; m < message_count; m++) {
         expected += messages[m].expires_ms > fixture->clock.wall_ms;
     }

@@ -50,7 +50,7 @@ static void ask_much(struct server_fixture *fixture, struct peer *greedy)
 /* Fake time from a ping to its answer. */
 static uint64_t ping(struct server_fixture *fixture, struct peer *modest, uint64_t id)
 {
-    struct msg_response response;
+    struct hearsay_response response;
 
     peer_put_ping(modest, id);
     peer_send(modest, &fixture->server.loop.uv);
@@ -102,7 +102,7 @@ static void test_modest_sessions_do_not_wait_for_greedy_ones(void **state)
 static void test_greedy_sessions_get_all_their_answers(void **state)
 {
     struct server_fixture *fixture = server_fixture_new();
-    struct msg_response response;
+    struct hearsay_response response;
     struct peer peer;
 
     (void)state;
@@ -132,7 +132,7 @@ static void test_greedy_sessions_get_all_their_answers(void **state)
 static void test_connections_of_a_sender_share_its_time(void **state)
 {
     struct server_fixture *fixture = server_fixture_new();
-    struct msg_response response;
+    struct hearsay_response response;
     struct peer greedy;
     struct peer sibling;
 
@@ -177,7 +177,7 @@ static void test_those_that_wait_hold_little(void **state)
     static struct peer peers[MANY];
     static const struct session *sessions[MANY];
     struct server_fixture *fixture = server_fixture_new();
-    struct msg_response response;
+    struct hearsay_response response;
     int more = 0;
 
     (void)state;
@@ -286,14 +286,14 @@ static void test_connections_get_a_part_of_the_time(void **state)
 /* Turns until nothing moves the session any more but a tick. How often it was refused meanwhile. */
 static size_t take_refusals(struct server_fixture *fixture, struct peer *peer, size_t *out_served)
 {
-    struct msg_response response;
+    struct hearsay_response response;
     size_t refused = 0;
 
     for (int still = 0; still < 3; still++) { /* a turn reads, one acts, and one sends */
         (void)uv_run(&fixture->server.loop.uv, UV_RUN_NOWAIT);
         while (peer_take(peer, &response)) {
             const bool is_refusal =
-                response.kind == MSG_RESPONSE_ERROR && response.error.code == MSG_RATE_LIMITED;
+                response.kind == HEARSAY_RESPONSE_ERROR && response.error.code == MSG_RATE_LIMITED;
             refused += is_refusal ? 1 : 0;
             *out_served += is_refusal ? 0 : 1;
             still = 0;
@@ -321,7 +321,7 @@ static void test_who_is_over_its_rate_is_left_waiting(void **state)
     fixture->server.listeners[0].config.limited = true;
     struct session *session = server_fixture_greet(fixture, &peer);
     for (uint64_t id = 2; id < 2 + ASKED; id++) {
-        struct msg_request request = {.id = id, .kind = MSG_REQUEST_SUMMARY};
+        struct hearsay_request request = {.id = id, .kind = HEARSAY_REQUEST_SUMMARY};
         peer_put(&peer, &request);
     }
     peer_send(&peer, &fixture->server.loop.uv);
@@ -337,9 +337,9 @@ static void test_who_is_over_its_rate_is_left_waiting(void **state)
     assert_true(seconds >= ASKED / A_SECOND);
     peer_put_ping(&peer, 1000); /* which costs nothing */
     peer_send(&peer, &fixture->server.loop.uv);
-    struct msg_response response;
+    struct hearsay_response response;
     assert_true(peer_await(&peer, &fixture->server.loop.uv, &response));
-    assert_int_equal(response.kind, MSG_RESPONSE_PONG);
+    assert_int_equal(response.kind, HEARSAY_RESPONSE_PONG);
     peer_deinit(&peer);
     server_fixture_await_sessions(fixture, 0);
     server_fixture_free(fixture);

@@ -72,15 +72,15 @@ static size_t any_size(struct rng *rng, const struct map_field *field)
     return (size_t)(field->min + rng_below(rng, (uint32_t)(most - field->min) + 1));
 }
 
-static struct msg_text any_text(struct fixture *fixture, const struct map_field *field)
+static struct hearsay_text any_text(struct fixture *fixture, const struct map_field *field)
 {
     if (field->form == &codec_form_media_type) {
-        return (struct msg_text){"text/html", 9};
+        return (struct hearsay_text){"text/html", 9};
     }
     if (field->form == &codec_form_language) {
-        return (struct msg_text){"pt-BR", 5};
+        return (struct hearsay_text){"pt-BR", 5};
     }
-    return (struct msg_text){(const char *)fixture->data, any_size(&fixture->rng, field)};
+    return (struct hearsay_text){(const char *)fixture->data, any_size(&fixture->rng, field)};
 }
 
 static void fill(struct fixture *fixture, const struct map *map, uint8_t *own);
@@ -89,7 +89,7 @@ static size_t fill_entries(struct fixture *fixture, const struct map_field *fiel
 {
     const size_t count = rng_below(&fixture->rng, ENTRIES_MAX + 1) + (field->needed ? 1 : 0);
     const size_t bytes =
-        field->type == MAP_LIST ? field->inner->own_bytes : sizeof(struct msg_text);
+        field->type == MAP_LIST ? field->inner->own_bytes : sizeof(struct hearsay_text);
     uint8_t *entries = arena_take_zeroed(&fixture->made, count + 1, bytes);
 
     assert_non_null(entries);
@@ -97,7 +97,7 @@ static size_t fill_entries(struct fixture *fixture, const struct map_field *fiel
         if (field->type == MAP_LIST) {
             fill(fixture, field->inner, entries + i * bytes);
         } else {
-            const struct msg_text text = any_text(fixture, field);
+            const struct hearsay_text text = any_text(fixture, field);
             memcpy(entries + i * bytes, &text, sizeof(text));
         }
     }
@@ -136,15 +136,16 @@ static void fill_number(struct rng *rng, const struct map_field *field, bool pre
 static void fill_field(struct fixture *fixture, const struct map_field *field, uint8_t *own)
 {
     const bool present = field->needed || rng_chance(&fixture->rng, 70);
-    const struct msg_text text = any_text(fixture, field);
-    const struct msg_bytes bytes = {fixture->data, any_size(&fixture->rng, field)};
+    const struct hearsay_text text = any_text(fixture, field);
+    const struct hearsay_bytes bytes = {fixture->data, any_size(&fixture->rng, field)};
 
     switch (field->type) {
     case MAP_TEXT:
-        memcpy(own + field->own, present ? &text : &(struct msg_text){NULL, 0}, sizeof(text));
+        memcpy(own + field->own, present ? &text : &(struct hearsay_text){NULL, 0}, sizeof(text));
         break;
     case MAP_BYTES:
-        memcpy(own + field->own, present ? &bytes : &(struct msg_bytes){NULL, 0}, sizeof(bytes));
+        memcpy(own + field->own, present ? &bytes : &(struct hearsay_bytes){NULL, 0},
+               sizeof(bytes));
         break;
     case MAP_CHARS:
         memset(own + field->own, 'a', rng_below(&fixture->rng, (uint32_t)field->max));
@@ -185,7 +186,7 @@ static void compare(const struct map *map, const uint8_t *made, const uint8_t *r
 static void compare_entries(const struct map_field *field, const uint8_t *made, const uint8_t *read)
 {
     const uint8_t *entries[2];
-    struct msg_text texts[2];
+    struct hearsay_text texts[2];
     size_t counts[2];
 
     memcpy(&entries[0], made + field->own, sizeof(entries[0]));
@@ -208,13 +209,14 @@ static void compare_entries(const struct map_field *field, const uint8_t *made, 
 
 static void compare_bytes(const struct map_field *field, const uint8_t *made, const uint8_t *read)
 {
-    struct msg_bytes bytes[2];
+    struct hearsay_bytes bytes[2];
 
-    memcpy(&bytes[0], made + field->own, sizeof(bytes[0])); /* struct msg_text is laid out alike */
+    memcpy(&bytes[0], made + field->own,
+           sizeof(bytes[0])); /* struct hearsay_text is laid out alike */
     memcpy(&bytes[1], read + field->own, sizeof(bytes[1]));
     if (bytes[0].data == NULL && field->absent_text != NULL) {
-        bytes[0] = (struct msg_bytes){(const uint8_t *)field->absent_text->text,
-                                      field->absent_text->length};
+        bytes[0] = (struct hearsay_bytes){(const uint8_t *)field->absent_text->text,
+                                          field->absent_text->length};
     }
     assert_int_equal(bytes[0].data == NULL, bytes[1].data == NULL);
     assert_int_equal(bytes[0].count, bytes[1].count);
@@ -284,9 +286,9 @@ static void requests(void **state)
 
     for (size_t i = 0; i < codec_request_bodies.count * ROUNDS; i++) {
         const struct map_body *body = &codec_request_bodies.rows[i % codec_request_bodies.count];
-        struct msg_request made = {.id = 1 + rng_below(&fixture->rng, 1000),
-                                   .kind = (enum msg_request_kind)body->kind};
-        struct msg_request read;
+        struct hearsay_request made = {.id = 1 + rng_below(&fixture->rng, 1000),
+                                       .kind = (enum hearsay_request_kind)body->kind};
+        struct hearsay_request read;
         struct msg_error error;
 
         begin_round(fixture);
@@ -311,13 +313,13 @@ static void requests(void **state)
 }
 
 /* The sizes that are made from the schema are exact. */
-static void check_size(const struct msg_response *response, size_t bytes)
+static void check_size(const struct hearsay_response *response, size_t bytes)
 {
     size_t results_bytes = 0;
 
-    if (response->kind == MSG_RESPONSE_MATCH) {
+    if (response->kind == HEARSAY_RESPONSE_MATCH) {
         assert_int_equal(codec_match_bytes(response), bytes);
-    } else if (response->kind == MSG_RESPONSE_RESULTS) {
+    } else if (response->kind == HEARSAY_RESPONSE_RESULTS) {
         for (size_t i = 0; i < response->results.result_count; i++) {
             results_bytes += codec_result_bytes(&response->results.results[i]);
         }
@@ -331,9 +333,9 @@ static void responses(void **state)
 
     for (size_t i = 0; i < codec_response_bodies.count * ROUNDS; i++) {
         const struct map_body *body = &codec_response_bodies.rows[i % codec_response_bodies.count];
-        struct msg_response made = {.id = any_number(&fixture->rng),
-                                    .kind = (enum msg_response_kind)body->kind};
-        struct msg_response read;
+        struct hearsay_response made = {.id = any_number(&fixture->rng),
+                                        .kind = (enum hearsay_response_kind)body->kind};
+        struct hearsay_response read;
         struct msg_error error;
 
         begin_round(fixture);

@@ -24,7 +24,7 @@ enum { ANSWERS_MAX = 64, RESULTS_MAX = 128, FILTER_BYTES = 64 };
 /* What is remembered of a response. */
 struct answer {
     uint64_t id;
-    enum msg_response_kind kind;
+    enum hearsay_response_kind kind;
     enum msg_error_code code;
     uint64_t retry_after_ms;
     char field[64];
@@ -54,7 +54,7 @@ static const uint8_t token[LIMIT_TOKEN_BYTES] = {42}; /* takes every message bac
 
 /* --- fixture ---------------------------------------------------------------------------------- */
 
-static void remember_payload(struct answer *answer, const struct msg_bytes *payload)
+static void remember_payload(struct answer *answer, const struct hearsay_bytes *payload)
 {
     const size_t count =
         payload->count < sizeof(answer->text) - 1 ? payload->count : sizeof(answer->text) - 1;
@@ -62,7 +62,7 @@ static void remember_payload(struct answer *answer, const struct msg_bytes *payl
     memcpy(answer->text, payload->data, count);
 }
 
-static void on_respond(struct requester *client, const struct msg_response *response)
+static void on_respond(struct requester *client, const struct hearsay_response *response)
 {
     struct fixture *fixture = (struct fixture *)(void *)client;
     struct answer *answer = &fixture->answers[fixture->answer_count++];
@@ -71,15 +71,15 @@ static void on_respond(struct requester *client, const struct msg_response *resp
     memset(answer, 0, sizeof(*answer));
     answer->id = response->id;
     answer->kind = response->kind;
-    if (response->kind == MSG_RESPONSE_ERROR) {
+    if (response->kind == HEARSAY_RESPONSE_ERROR) {
         answer->code = response->error.code;
         answer->retry_after_ms = response->error.retry_after_ms;
         memcpy(answer->field, response->error.field, sizeof(answer->field));
         assert_true(strlen(response->error.message) > 10); /* a sentence, always */
-    } else if (response->kind == MSG_RESPONSE_DEPOSITED) {
+    } else if (response->kind == HEARSAY_RESPONSE_DEPOSITED) {
         answer->duplicate = response->deposited.duplicate;
         answer->expires_ms = response->deposited.expires_ms;
-    } else if (response->kind == MSG_RESPONSE_RESULTS) {
+    } else if (response->kind == HEARSAY_RESPONSE_RESULTS) {
         answer->result_count = response->results.result_count;
         answer->comparisons = response->results.comparisons;
         assert_true(response->results.exact);
@@ -93,7 +93,7 @@ static void on_respond(struct requester *client, const struct msg_response *resp
         if (answer->result_count > 0 && answer->has_payload[0]) {
             remember_payload(answer, &response->results.results[0].payload);
         }
-    } else if (response->kind == MSG_RESPONSE_GOT) {
+    } else if (response->kind == HEARSAY_RESPONSE_GOT) {
         remember_payload(answer, &response->got.payload);
     }
 }
@@ -168,10 +168,10 @@ static void send_deposit(struct fixture *fixture, uint8_t number, const char *te
 {
     uint8_t id[MESSAGE_ID_BYTES] = {number};
     uint8_t filter[FILTER_BYTES];
-    struct msg_request request = {.id = 1000U + number, .name = "deposit"};
+    struct hearsay_request request = {.id = 1000U + number, .name = "deposit"};
 
     make_filter(number, filter);
-    request.kind = MSG_REQUEST_DEPOSIT;
+    request.kind = HEARSAY_REQUEST_DEPOSIT;
     request.deposit = (struct msg_deposit){
         .id = {id, sizeof(id)},
         .filter = {filter, sizeof(filter)},
@@ -189,14 +189,14 @@ static void deposit(struct fixture *fixture, uint8_t number, const char *text, u
 {
     send_deposit(fixture, number, text, ttl_s);
     assert_int_equal(fake_persist_commit(fixture->persist), 1);
-    assert_int_equal(fixture->answers[fixture->answer_count - 1].kind, MSG_RESPONSE_DEPOSITED);
+    assert_int_equal(fixture->answers[fixture->answer_count - 1].kind, HEARSAY_RESPONSE_DEPOSITED);
 }
 
 static void send_query(struct fixture *fixture, unsigned first, uint32_t k, bool with_payload)
 {
     uint8_t filter[FILTER_BYTES];
-    const struct msg_query_part part = {.filter = {filter, sizeof(filter)}};
-    struct msg_request request = {.id = 77, .name = "query", .kind = MSG_REQUEST_QUERY};
+    const struct hearsay_query_part part = {.filter = {filter, sizeof(filter)}};
+    struct hearsay_request request = {.id = 77, .name = "query", .kind = HEARSAY_REQUEST_QUERY};
 
     make_filter(first, filter);
     request.query = (struct msg_query){
@@ -208,7 +208,7 @@ static void send_query(struct fixture *fixture, unsigned first, uint32_t k, bool
         .until_ms = INT64_MAX,
         .metric = MSG_METRIC_BITS,
         .order = MSG_ORDER_SIMILARITY,
-        .scope = MSG_SCOPE_HERE,
+        .scope = HEARSAY_SCOPE_HERE,
         .with_payload = with_payload,
     };
     handler_handle(fixture->service, &fixture->client, &request);
@@ -223,15 +223,15 @@ static struct answer *last_answer(struct fixture *fixture)
 static void withdraw(struct fixture *fixture, uint8_t number)
 {
     const uint8_t id[MESSAGE_ID_BYTES] = {number};
-    const struct msg_request request = {
+    const struct hearsay_request request = {
         .id = 5,
-        .kind = MSG_REQUEST_WITHDRAW,
+        .kind = HEARSAY_REQUEST_WITHDRAW,
         .withdraw = {.id = {id, sizeof(id)}, .token = {token, sizeof(token)}},
     };
 
     handler_handle(fixture->service, &fixture->client, &request);
     fake_persist_commit(fixture->persist);
-    assert_int_equal(last_answer(fixture)->kind, MSG_RESPONSE_WITHDRAWN);
+    assert_int_equal(last_answer(fixture)->kind, HEARSAY_RESPONSE_WITHDRAWN);
 }
 
 /* --- tests ------------------------------------------------------------------------------------ */
@@ -247,7 +247,7 @@ static void deposit_shows_after_commit_only(void **state)
     assert_int_equal(last_answer(fixture)->result_count, 0);
 
     fake_persist_commit(fixture->persist);
-    assert_int_equal(last_answer(fixture)->kind, MSG_RESPONSE_DEPOSITED);
+    assert_int_equal(last_answer(fixture)->kind, HEARSAY_RESPONSE_DEPOSITED);
     assert_true(last_answer(fixture)->expires_ms == fixture->clock.wall_ms + 24 * 3600 * 1000);
     send_query(fixture, 1, 5, false);
     assert_int_equal(last_answer(fixture)->result_count, 1);
@@ -369,7 +369,7 @@ static void waiting_deposits_make_room(void **state)
     assert_int_equal(fixture->answer_count, 0);
     assert_int_equal(fake_persist_commit(fixture->persist), 10);
     assert_int_equal(fixture->answer_count, 10);
-    assert_int_equal(last_answer(fixture)->kind, MSG_RESPONSE_DEPOSITED);
+    assert_int_equal(last_answer(fixture)->kind, HEARSAY_RESPONSE_DEPOSITED);
     assert_int_equal(fixture->service->usage.messages, 3);
     send_query(fixture, 10, 5, false);
     assert_int_equal(last_answer(fixture)->result_count, 3);
@@ -490,7 +490,7 @@ static void sweep_goes_on_by_itself(void **state)
         uint8_t id[MESSAGE_ID_BYTES] = {(uint8_t)i, (uint8_t)(i >> 8)};
         uint8_t filter[FILTER_BYTES];
         make_filter(i % 256, filter);
-        struct msg_request request = {.id = 1, .kind = MSG_REQUEST_DEPOSIT};
+        struct hearsay_request request = {.id = 1, .kind = HEARSAY_REQUEST_DEPOSIT};
         request.deposit = (struct msg_deposit){.id = {id, sizeof(id)},
                                                .filter = {filter, sizeof(filter)},
                                                .media_type = {"text/plain", 10},
@@ -539,7 +539,7 @@ static void answer_is_right_when_a_message_goes_meanwhile(void **state)
     withdraw(fixture, 1);
     assert_int_equal(fake_persist_answer_reads(fixture->persist), 1); /* finds it gone */
     assert_int_equal(fake_persist_answer_reads(fixture->persist), 1);
-    assert_int_equal(last_answer(fixture)->kind, MSG_RESPONSE_RESULTS);
+    assert_int_equal(last_answer(fixture)->kind, HEARSAY_RESPONSE_RESULTS);
     assert_int_equal(last_answer(fixture)->result_count, 1);
     assert_string_equal(last_answer(fixture)->text, "second");
 }
@@ -558,8 +558,8 @@ static void answer_comes_though_messages_keep_going(void **state)
         withdraw(fixture, number++); /* the one that is being read */
         assert_true(number < 20);
         assert_int_equal(fake_persist_answer_reads(fixture->persist), 1);
-    } while (last_answer(fixture)->kind == MSG_RESPONSE_WITHDRAWN);
-    assert_int_equal(last_answer(fixture)->kind, MSG_RESPONSE_RESULTS);
+    } while (last_answer(fixture)->kind == HEARSAY_RESPONSE_WITHDRAWN);
+    assert_int_equal(last_answer(fixture)->kind, HEARSAY_RESPONSE_RESULTS);
     assert_int_equal(last_answer(fixture)->result_count, 1);
     assert_false(last_answer(fixture)->has_payload[0]);
     assert_true(last_answer(fixture)->payload_omitted);
@@ -599,7 +599,7 @@ static void long_search_goes_in_steps(void **state)
         turns++;
     }
     assert_true(turns > 0);
-    assert_int_equal(last_answer(fixture)->kind, MSG_RESPONSE_RESULTS);
+    assert_int_equal(last_answer(fixture)->kind, HEARSAY_RESPONSE_RESULTS);
     assert_int_equal(last_answer(fixture)->result_count, 3);
     assert_int_equal(fixture->client.searches, 0);
     assert_int_equal(fixture->ended_count, 2);

@@ -11,8 +11,8 @@
 
 enum { FIRST = 1, WAIT_MS = 500, HOUR_MS = 3600000 };
 
-static const struct msg_text owner = {"default", 7};
-static const struct msg_text copy = {"copy", 4};
+static const struct hearsay_text owner = {"default", 7};
+static const struct hearsay_text copy = {"copy", 4};
 
 static struct handler_fixture *fixture;
 
@@ -40,24 +40,24 @@ static int teardown(void **state)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-static struct msg_request changes_after(uint64_t after, uint32_t wait_ms)
+static struct hearsay_request changes_after(uint64_t after, uint32_t wait_ms)
 {
-    return (struct msg_request){.id = 7,
-                                .name = "changes",
-                                .kind = MSG_REQUEST_CHANGES,
-                                .changes = {.host = owner, .after = after, .wait_ms = wait_ms}};
+    return (struct hearsay_request){.id = 7,
+                                    .name = "changes",
+                                    .kind = HEARSAY_REQUEST_CHANGES,
+                                    .changes = {.host = owner, .after = after, .wait_ms = wait_ms}};
 }
 
 static void deposit(uint8_t number)
 {
     fixture->client.is_bridge = false;
     assert_int_equal(handler_fixture_do(fixture, handler_fixture_deposit(number, "x", 3600)),
-                     MSG_RESPONSE_DEPOSITED);
+                     HEARSAY_RESPONSE_DEPOSITED);
     fixture->client.is_bridge = true;
 }
 
 /* A message as its owner has it. The filter is the one of a deposit of this number. */
-static struct msg_change message_of(uint8_t number)
+static struct hearsay_change message_of(uint8_t number)
 {
     static uint8_t ids[256][MESSAGE_ID_BYTES];
     static uint8_t filters[256][HANDLER_FILTER_BYTES];
@@ -66,7 +66,7 @@ static struct msg_change message_of(uint8_t number)
 
     memcpy(ids[number], like->id.data, MESSAGE_ID_BYTES);
     memcpy(filters[number], like->filter.data, HANDLER_FILTER_BYTES);
-    return (struct msg_change){
+    return (struct hearsay_change){
         .has_message = true,
         .message = {.id = {ids[number], MESSAGE_ID_BYTES},
                     .filter = {filters[number], HANDLER_FILTER_BYTES},
@@ -77,13 +77,14 @@ static struct msg_change message_of(uint8_t number)
     };
 }
 
-static struct msg_request apply_of(const struct msg_change *changes, size_t count)
+static struct hearsay_request apply_of(const struct hearsay_change *changes, size_t count)
 {
-    return (struct msg_request){
+    return (struct hearsay_request){
         .id = 8,
         .name = "apply",
-        .kind = MSG_REQUEST_APPLY,
-        .apply = {.host = copy, .changes = changes, .change_count = count, .as = MSG_AS_REPLICA}};
+        .kind = HEARSAY_REQUEST_APPLY,
+        .apply = {
+            .host = copy, .changes = changes, .change_count = count, .as = HEARSAY_AS_REPLICA}};
 }
 
 /* A turn of the loop, as far as waits are concerned. */
@@ -98,7 +99,7 @@ static void turn(void)
 /* It is answered when a change is there, when its time is over, and when the service stops. */
 static void a_wait_ends(void **state)
 {
-    struct msg_request request = changes_after(0, WAIT_MS);
+    struct hearsay_request request = changes_after(0, WAIT_MS);
     (void)state;
 
     handler_fixture_ask(fixture, &request);
@@ -108,7 +109,7 @@ static void a_wait_ends(void **state)
     deposit(FIRST);
     turn();
     assert_int_equal(fixture->answers, 2);
-    assert_int_equal(fixture->answer.kind, MSG_RESPONSE_CHANGED);
+    assert_int_equal(fixture->answer.kind, HEARSAY_RESPONSE_CHANGED);
     assert_int_equal(fixture->answer.changed.change_count, 1);
     const uint64_t next = fixture->answer.changed.next;
 
@@ -136,7 +137,7 @@ static void a_wait_ends(void **state)
 /* A client that has gone gets nothing, and holds nothing. */
 static void who_goes_waits_no_more(void **state)
 {
-    struct msg_request request = changes_after(0, WAIT_MS);
+    struct hearsay_request request = changes_after(0, WAIT_MS);
     (void)state;
 
     handler_fixture_ask(fixture, &request);
@@ -152,7 +153,7 @@ static void who_goes_waits_no_more(void **state)
 /* Each allocation fails: an error, and nothing is held. */
 static void changes_without_memory(void **state)
 {
-    const struct msg_request request = changes_after(0, 0);
+    const struct hearsay_request request = changes_after(0, 0);
     (void)state;
 
     deposit(FIRST);
@@ -160,10 +161,10 @@ static void changes_without_memory(void **state)
         const size_t blocks = fixture->alloc.live_blocks;
 
         fail_alloc_arm(&fixture->alloc, n);
-        const enum msg_response_kind kind = handler_fixture_do(fixture, &request);
+        const enum hearsay_response_kind kind = handler_fixture_do(fixture, &request);
         const bool failed = fixture->alloc.requests >= n;
         fail_alloc_arm(&fixture->alloc, 0);
-        assert_int_equal(kind, failed ? MSG_RESPONSE_ERROR : MSG_RESPONSE_CHANGED);
+        assert_int_equal(kind, failed ? HEARSAY_RESPONSE_ERROR : HEARSAY_RESPONSE_CHANGED);
         if (!failed) {
             assert_int_equal(fixture->answer.changed.change_count, 1);
             break;
@@ -178,13 +179,13 @@ static void changes_without_memory(void **state)
 /* What has no room is left out and counted; the rest is there, and the usage counts it once. */
 static void what_fits_is_applied(void **state)
 {
-    const struct msg_change changes[] = {message_of(1), message_of(2), message_of(3)};
-    const struct msg_request request = apply_of(changes, 3);
+    const struct hearsay_change changes[] = {message_of(1), message_of(2), message_of(3)};
+    const struct hearsay_request request = apply_of(changes, 3);
     const struct host *host = &fixture->service->hosts[1];
     (void)state;
 
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(handler_fixture_do(fixture, &request), MSG_RESPONSE_APPLIED);
+        assert_int_equal(handler_fixture_do(fixture, &request), HEARSAY_RESPONSE_APPLIED);
         assert_int_equal(fixture->answer.applied.changed, i == 0 ? 2 : 0);
         assert_int_equal(fixture->answer.applied.no_room, 1);
         assert_int_equal(host->usage.messages, 2);
@@ -199,28 +200,29 @@ static void what_fits_is_applied(void **state)
  * wherever it says so, and however often. A message that has expired needs none. */
 static void what_goes_makes_room(void **state)
 {
-    struct msg_change changes[] = {message_of(1), message_of(2), message_of(3), message_of(4)};
+    struct hearsay_change changes[] = {message_of(1), message_of(2), message_of(3), message_of(4)};
     const struct host *host = &fixture->service->hosts[1];
-    struct msg_change gone = {.has_gone = true};
+    struct hearsay_change gone = {.has_gone = true};
     (void)state;
 
     changes[0].message.expires_ms = changes[0].message.deposited_ms + 1;
-    const struct msg_request first = apply_of(changes, 2);
-    assert_int_equal(handler_fixture_do(fixture, &first), MSG_RESPONSE_APPLIED);
+    const struct hearsay_request first = apply_of(changes, 2);
+    assert_int_equal(handler_fixture_do(fixture, &first), HEARSAY_RESPONSE_APPLIED);
     fake_clock_advance(&fixture->clock, 2);
     assert_int_equal(host->usage.messages, 2);
-    const struct msg_request second = apply_of((struct msg_change[]){changes[0], changes[2]}, 2);
-    assert_int_equal(handler_fixture_do(fixture, &second), MSG_RESPONSE_APPLIED);
+    const struct hearsay_request second =
+        apply_of((struct hearsay_change[]){changes[0], changes[2]}, 2);
+    assert_int_equal(handler_fixture_do(fixture, &second), HEARSAY_RESPONSE_APPLIED);
     assert_int_equal(fixture->answer.applied.changed, 1);
     assert_int_equal(fixture->answer.applied.no_room, 0);
     assert_true(host_has(host, changes[2].message.id.data, 0));
-    gone.gone = (struct msg_gone){.id = changes[1].message.id,
-                                  .until_ms = changes[1].message.expires_ms,
-                                  .why = MSG_WAS_EVICTED};
-    const struct msg_change fifth = message_of(5);
-    const struct msg_request third =
-        apply_of((struct msg_change[]){changes[3], fifth, gone, gone}, 4);
-    assert_int_equal(handler_fixture_do(fixture, &third), MSG_RESPONSE_APPLIED);
+    gone.gone = (struct hearsay_gone){.id = changes[1].message.id,
+                                      .until_ms = changes[1].message.expires_ms,
+                                      .why = HEARSAY_WAS_EVICTED};
+    const struct hearsay_change fifth = message_of(5);
+    const struct hearsay_request third =
+        apply_of((struct hearsay_change[]){changes[3], fifth, gone, gone}, 4);
+    assert_int_equal(handler_fixture_do(fixture, &third), HEARSAY_RESPONSE_APPLIED);
     assert_int_equal(fixture->answer.applied.changed, 2);
     assert_int_equal(fixture->answer.applied.no_room, 1);
     assert_true(host_has(host, changes[3].message.id.data, 0));
@@ -232,25 +234,25 @@ static void what_goes_makes_room(void **state)
 /* --- rules ------------------------------------------------------------------------------------ */
 
 /* A notice with one letter as its text; numbered as if it were the first one. */
-static struct msg_change notice_of(char letter, bool dropped)
+static struct hearsay_change notice_of(char letter, bool dropped)
 {
     static uint8_t values[128][2];
     uint8_t *value = values[(uint8_t)letter];
 
     value[1] = (uint8_t)letter; /* after the end of the language, which is not said */
-    return (struct msg_change){.has_rule = true,
-                               .rule = {.kind = PERSIST_NOTICE,
-                                        .value = {value, 2},
-                                        .number = 1,
-                                        .created_ms = service_now_ms(fixture->service),
-                                        .until_ms = dropped ? INT64_MAX / 1000000 : 0,
-                                        .dropped = dropped}};
+    return (struct hearsay_change){.has_rule = true,
+                                   .rule = {.kind = PERSIST_NOTICE,
+                                            .value = {value, 2},
+                                            .number = 1,
+                                            .created_ms = service_now_ms(fixture->service),
+                                            .until_ms = dropped ? INT64_MAX / 1000000 : 0,
+                                            .dropped = dropped}};
 }
 
 /* Applies notices: a capital letter drops that of the small one. */
-static void apply_notices(struct msg_text host, enum msg_apply_as as, const char *letters)
+static void apply_notices(struct hearsay_text host, enum hearsay_apply_as as, const char *letters)
 {
-    struct msg_change changes[16];
+    struct hearsay_change changes[16];
     size_t count = strlen(letters);
 
     for (size_t i = 0; i < count; i++) {
@@ -258,10 +260,10 @@ static void apply_notices(struct msg_text host, enum msg_apply_as as, const char
 
         changes[i] = notice_of(dropped ? (char)(letters[i] - 'A' + 'a') : letters[i], dropped);
     }
-    struct msg_request request = apply_of(changes, count);
+    struct hearsay_request request = apply_of(changes, count);
     request.apply.host = host;
     request.apply.as = as;
-    assert_int_equal(handler_fixture_do(fixture, &request), MSG_RESPONSE_APPLIED);
+    assert_int_equal(handler_fixture_do(fixture, &request), HEARSAY_RESPONSE_APPLIED);
 }
 
 /* The notices of the host, in no order, without those whose letters are in `letters`. */
@@ -284,14 +286,14 @@ static void dropped_notices_make_room(void **state)
     const struct host *host = &fixture->service->hosts[1];
     (void)state;
 
-    apply_notices(copy, MSG_AS_REPLICA, "abcde");
-    apply_notices(copy, MSG_AS_REPLICA, "AfgB");
+    apply_notices(copy, HEARSAY_AS_REPLICA, "abcde");
+    apply_notices(copy, HEARSAY_AS_REPLICA, "AfgB");
     assert_int_equal(fixture->answer.applied.changed, 4);
     assert_int_equal(fixture->answer.applied.no_room, 0);
     check_notices(host, "cdefg");
-    apply_notices(copy, MSG_AS_REPLICA, "hC");
+    apply_notices(copy, HEARSAY_AS_REPLICA, "hC");
     check_notices(host, "defgh");
-    apply_notices(copy, MSG_AS_REPLICA, "ijJ"); /* j has come and gone */
+    apply_notices(copy, HEARSAY_AS_REPLICA, "ijJ"); /* j has come and gone */
     assert_int_equal(fixture->answer.applied.no_room, 1);
     assert_int_equal(fixture->answer.applied.conflicts, 0);
     check_notices(host, "defgh");
@@ -305,14 +307,14 @@ static void decided_notices_have_room(void **state)
     const struct host *host = &fixture->service->hosts[0];
     (void)state;
 
-    apply_notices(owner, MSG_AS_OPERATOR, "abcde");
-    apply_notices(owner, MSG_AS_OPERATOR, "AfBg");
+    apply_notices(owner, HEARSAY_AS_OPERATOR, "abcde");
+    apply_notices(owner, HEARSAY_AS_OPERATOR, "AfBg");
     check_notices(host, "cdefg");
-    apply_notices(owner, MSG_AS_OPERATOR, "h");
+    apply_notices(owner, HEARSAY_AS_OPERATOR, "h");
     assert_int_equal(fixture->answer.applied.no_room, 1);
     check_notices(host, "cdefg");
-    apply_notices(owner, MSG_AS_OPERATOR, "C");
-    apply_notices(owner, MSG_AS_OPERATOR, "h");
+    apply_notices(owner, HEARSAY_AS_OPERATOR, "C");
+    apply_notices(owner, HEARSAY_AS_OPERATOR, "h");
     assert_int_equal(fixture->answer.applied.no_room, 0);
     check_notices(host, "defgh");
 }
@@ -324,17 +326,17 @@ static void apply_without_memory(void **state)
     (void)state;
 
     for (size_t n = 1;; n++) {
-        const struct msg_change change = message_of(1);
-        const struct msg_request request = apply_of(&change, 1);
+        const struct hearsay_change change = message_of(1);
+        const struct hearsay_request request = apply_of(&change, 1);
 
         fail_alloc_arm(&fixture->alloc, n);
-        const enum msg_response_kind kind = handler_fixture_do(fixture, &request);
+        const enum hearsay_response_kind kind = handler_fixture_do(fixture, &request);
         const bool failed = fixture->alloc.requests >= n;
         fail_alloc_arm(&fixture->alloc, 0);
         assert_int_equal(host->waiting.messages, 0);
-        assert_true(kind == MSG_RESPONSE_APPLIED ||
+        assert_true(kind == HEARSAY_RESPONSE_APPLIED ||
                     (failed && fixture->answer.error.code == MSG_INTERNAL));
-        if (kind == MSG_RESPONSE_APPLIED) {
+        if (kind == HEARSAY_RESPONSE_APPLIED) {
             assert_int_equal(fixture->answer.applied.changed, 1);
             assert_int_equal(host->usage.messages,
                              host_has(host, change.message.id.data, 0) ? 1 : 0);
@@ -350,9 +352,9 @@ static void apply_without_memory(void **state)
 /* Apply is for bridges, Changes also for administrators; neither for others. */
 static void others_are_refused(void **state)
 {
-    const struct msg_change change = message_of(1);
-    const struct msg_request apply = apply_of(&change, 1);
-    const struct msg_request changes = changes_after(0, 0);
+    const struct hearsay_change change = message_of(1);
+    const struct hearsay_request apply = apply_of(&change, 1);
+    const struct hearsay_request changes = changes_after(0, 0);
     (void)state;
 
     fixture->client.is_bridge = false;
@@ -360,7 +362,7 @@ static void others_are_refused(void **state)
     assert_int_equal(handler_fixture_refused(fixture, &changes), MSG_FORBIDDEN);
     fixture->client.is_administrator = true;
     assert_int_equal(handler_fixture_refused(fixture, &apply), MSG_UNSUPPORTED);
-    assert_int_equal(handler_fixture_do(fixture, &changes), MSG_RESPONSE_CHANGED);
+    assert_int_equal(handler_fixture_do(fixture, &changes), HEARSAY_RESPONSE_CHANGED);
 }
 
 int main(void)

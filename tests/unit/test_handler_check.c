@@ -9,8 +9,8 @@
 
 enum { LONG_S = 3600 };
 
-static const struct msg_request check_request = {
-    .id = 9, .name = "check", .kind = MSG_REQUEST_CHECK};
+static const struct hearsay_request check_request = {
+    .id = 9, .name = "check", .kind = HEARSAY_REQUEST_CHECK};
 
 static int setup(void **state)
 {
@@ -23,10 +23,10 @@ static int setup(void **state)
     handler_fixture_start(fixture);
     for (uint8_t i = 1; i <= 5; i++) {
         assert_int_equal(handler_fixture_do(fixture, handler_fixture_deposit(i, "text", i * 60U)),
-                         MSG_RESPONSE_DEPOSITED);
+                         HEARSAY_RESPONSE_DEPOSITED);
     }
-    assert_int_equal(handler_fixture_do(fixture, handler_fixture_about(MSG_REQUEST_REPORT, 2)),
-                     MSG_RESPONSE_REPORT_TAKEN);
+    assert_int_equal(handler_fixture_do(fixture, handler_fixture_about(HEARSAY_REQUEST_REPORT, 2)),
+                     HEARSAY_RESPONSE_REPORT_TAKEN);
     *state = fixture;
     return 0;
 }
@@ -37,9 +37,9 @@ static int teardown(void **state)
     return 0;
 }
 
-static const struct msg_checked *check(struct handler_fixture *fixture)
+static const struct hearsay_checked *check(struct handler_fixture *fixture)
 {
-    assert_int_equal(handler_fixture_do(fixture, &check_request), MSG_RESPONSE_CHECKED);
+    assert_int_equal(handler_fixture_do(fixture, &check_request), HEARSAY_RESPONSE_CHECKED);
     assert_false(fixture->service->checking);
     return &fixture->answer.checked;
 }
@@ -47,7 +47,7 @@ static const struct msg_checked *check(struct handler_fixture *fixture)
 /* One problem is found, and a word of its sentence. */
 static void assert_finds(struct handler_fixture *fixture, const char *words)
 {
-    const struct msg_checked *checked = check(fixture);
+    const struct hearsay_checked *checked = check(fixture);
 
     assert_true(checked->problem_count >= 1);
     assert_non_null(strstr(checked->problems[0].text, words));
@@ -113,11 +113,11 @@ static void while_messages_come_and_go(void **state)
 
     handler_fixture_ask(fixture, &check_request);
     fake_persist_carry_out_reads(fixture->persist); /* the page has all five */
-    handler_fixture_ask(fixture, handler_fixture_about(MSG_REQUEST_REMOVE, 1));
+    handler_fixture_ask(fixture, handler_fixture_about(HEARSAY_REQUEST_REMOVE, 1));
     handler_fixture_ask(fixture, handler_fixture_deposit(6, "text", LONG_S));
     (void)fake_persist_commit(fixture->persist);
-    handler_fixture_ask(fixture, handler_fixture_about(MSG_REQUEST_RESTORE, 2));
-    assert_int_equal(handler_fixture_settle(fixture), MSG_RESPONSE_CHECKED);
+    handler_fixture_ask(fixture, handler_fixture_about(HEARSAY_REQUEST_RESTORE, 2));
+    assert_int_equal(handler_fixture_settle(fixture), HEARSAY_RESPONSE_CHECKED);
     assert_int_equal(fixture->answer.checked.problem_count, 0);
     assert_int_equal(fixture->service->usage.messages, 5);
 }
@@ -129,7 +129,7 @@ static void one_at_a_time(void **state)
     handler_fixture_ask(fixture, &check_request);
     handler_fixture_ask(fixture, &check_request);
     assert_int_equal(fixture->answer.error.code, MSG_RATE_LIMITED);
-    assert_int_equal(handler_fixture_settle(fixture), MSG_RESPONSE_CHECKED);
+    assert_int_equal(handler_fixture_settle(fixture), HEARSAY_RESPONSE_CHECKED);
     assert_int_equal(check(fixture)->problem_count, 0);
 }
 
@@ -144,7 +144,7 @@ static void failing_storage(void **state)
     while (fake_persist_answer_reads(fixture->persist) > 0) {
     }
     fake_persist_fail_next(fixture->persist); /* the removal of what has expired */
-    assert_int_equal(handler_fixture_settle(fixture), MSG_RESPONSE_ERROR);
+    assert_int_equal(handler_fixture_settle(fixture), HEARSAY_RESPONSE_ERROR);
     assert_int_equal(fixture->answer.error.code, MSG_STORAGE);
     assert_int_equal(check(fixture)->problem_count, 0);
 }
@@ -161,7 +161,7 @@ static void ends_early(void **state)
     fixture->client.is_gone = false;
     handler_fixture_ask(fixture, &check_request);
     service_stop(fixture->service);
-    assert_int_equal(handler_fixture_settle(fixture), MSG_RESPONSE_ERROR);
+    assert_int_equal(handler_fixture_settle(fixture), HEARSAY_RESPONSE_ERROR);
     assert_int_equal(fixture->answer.error.code, MSG_SHUTTING_DOWN);
     assert_false(fixture->service->checking);
 }
@@ -169,14 +169,14 @@ static void ends_early(void **state)
 static void memory_and_rights(void **state)
 {
     struct handler_fixture *fixture = *state;
-    enum msg_response_kind kind = MSG_RESPONSE_ERROR;
+    enum hearsay_response_kind kind = HEARSAY_RESPONSE_ERROR;
 
-    for (size_t n = 1; kind == MSG_RESPONSE_ERROR; n++) {
+    for (size_t n = 1; kind == HEARSAY_RESPONSE_ERROR; n++) {
         assert_true(n < 100);
         fail_alloc_arm(&fixture->alloc, n);
         kind = handler_fixture_do(fixture, &check_request);
         fail_alloc_arm(&fixture->alloc, 0);
-        assert_true(kind == MSG_RESPONSE_CHECKED || fixture->answer.error.code == MSG_INTERNAL);
+        assert_true(kind == HEARSAY_RESPONSE_CHECKED || fixture->answer.error.code == MSG_INTERNAL);
         assert_false(fixture->service->checking);
     }
     fixture->client.is_administrator = false;

@@ -73,7 +73,7 @@ static void export_leaves_out_what_has_expired(void **state)
 static void export_is_complete(void **state)
 {
     struct read_fixture *fixture = *state;
-    const struct msg_exported_message *first = &fixture->answers.first;
+    const struct hearsay_exported_message *first = &fixture->answers.first;
     uint8_t filter[READ_FILTER_BYTES];
     const int64_t deposited_ms = fixture->clock.wall_ms;
 
@@ -95,7 +95,7 @@ static void export_is_complete(void **state)
 
     read_fixture_send_export(fixture, "b", NULL, 0, 0); /* a's message is not b's */
     fake_persist_answer_reads(fixture->persist);
-    assert_int_equal(fixture->answers.kind, MSG_RESPONSE_EXPORTED);
+    assert_int_equal(fixture->answers.kind, HEARSAY_RESPONSE_EXPORTED);
     read_fixture_expect_page(fixture, 0, NULL);
     assert_false(fixture->answers.has_next);
 }
@@ -106,7 +106,7 @@ static void export_without_hash(void **state)
     struct read_fixture *fixture = *state;
     uint8_t id[MESSAGE_ID_BYTES];
     uint8_t filter[READ_FILTER_BYTES];
-    struct msg_request request = {.id = 9, .kind = MSG_REQUEST_DEPOSIT};
+    struct hearsay_request request = {.id = 9, .kind = HEARSAY_REQUEST_DEPOSIT};
 
     read_fixture_make_id(1, id);
     read_fixture_make_filter(1, filter);

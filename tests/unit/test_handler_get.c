@@ -29,7 +29,7 @@ static void expect_got(const struct read_fixture *fixture, uint32_t number, cons
 {
     const struct read_answers *answers = &fixture->answers;
 
-    assert_int_equal(answers->kind, MSG_RESPONSE_GOT);
+    assert_int_equal(answers->kind, HEARSAY_RESPONSE_GOT);
     assert_int_equal(answers->id, 500 + number);
     assert_int_equal(answers->numbers[0], number);
     assert_string_equal(answers->media_type, "text/plain");
@@ -247,11 +247,11 @@ static void memory_out_is_answered(void **state)
     read_fixture_expect_error(fixture, 501, MSG_INTERNAL, "");
     assert_int_equal(fake_persist_answer_reads(fixture->persist), 0);
 
-    for (size_t n = 1; fixture->answers.kind == MSG_RESPONSE_ERROR; n++) {
+    for (size_t n = 1; fixture->answers.kind == HEARSAY_RESPONSE_ERROR; n++) {
         fail_alloc_arm(&fixture->alloc, n);
         read_fixture_send_export(fixture, NULL, NULL, 0, 0);
         fake_persist_answer_reads(fixture->persist);
-        if (fixture->answers.kind == MSG_RESPONSE_ERROR) {
+        if (fixture->answers.kind == HEARSAY_RESPONSE_ERROR) {
             read_fixture_expect_error(fixture, 700, MSG_INTERNAL, "");
             failed++;
         }

@@ -29,17 +29,17 @@ static int teardown(void **state)
 static void deposit(struct handler_fixture *fixture, uint8_t number, const char *text)
 {
     assert_int_equal(handler_fixture_do(fixture, handler_fixture_deposit(number, text, LONG_S)),
-                     MSG_RESPONSE_DEPOSITED);
+                     HEARSAY_RESPONSE_DEPOSITED);
 }
 
 static void report(struct handler_fixture *fixture, uint8_t number, uint32_t sender)
 {
-    struct msg_request request = *handler_fixture_about(MSG_REQUEST_REPORT, number);
+    struct hearsay_request request = *handler_fixture_about(HEARSAY_REQUEST_REPORT, number);
 
     fixture->client.sender_tag = sender;
     request.report.kind = MSG_REPORT_SPAM;
-    request.report.reason = (struct msg_text){"why", 3};
-    assert_int_equal(handler_fixture_do(fixture, &request), MSG_RESPONSE_REPORT_TAKEN);
+    request.report.reason = (struct hearsay_text){"why", 3};
+    assert_int_equal(handler_fixture_do(fixture, &request), HEARSAY_RESPONSE_REPORT_TAKEN);
 }
 
 static void hide(struct handler_fixture *fixture, uint8_t number)
@@ -49,30 +49,31 @@ static void hide(struct handler_fixture *fixture, uint8_t number)
     assert_false(handler_fixture_finds(fixture, number));
 }
 
-static enum msg_response_kind about(struct handler_fixture *fixture, enum msg_request_kind kind,
-                                    uint8_t number)
+static enum hearsay_response_kind about(struct handler_fixture *fixture,
+                                        enum hearsay_request_kind kind, uint8_t number)
 {
     return handler_fixture_do(fixture, handler_fixture_about(kind, number));
 }
 
-static struct msg_request request_all(uint32_t limit, const uint8_t *cursor, size_t bytes)
+static struct hearsay_request request_all(uint32_t limit, const uint8_t *cursor, size_t bytes)
 {
-    return (struct msg_request){
+    return (struct hearsay_request){
         .id = 3002,
         .name = "reported",
-        .kind = MSG_REQUEST_REPORTED,
+        .kind = HEARSAY_REQUEST_REPORTED,
         .reported = {.all = true, .limit = limit, .after = {cursor, cursor == NULL ? 0 : bytes}}};
 }
 
 /* Reads the page of a cursor, and replaces the cursor by that of the older or the newer page. */
-static const struct msg_reported_list *turn_page(struct handler_fixture *fixture, uint32_t limit,
-                                                 uint8_t *cursor, size_t *bytes, bool newer)
+static const struct hearsay_reported_list *turn_page(struct handler_fixture *fixture,
+                                                     uint32_t limit, uint8_t *cursor, size_t *bytes,
+                                                     bool newer)
 {
-    const struct msg_reported_list *found = &fixture->answer.reported_list;
-    const struct msg_request request = request_all(limit, *bytes > 0 ? cursor : NULL, *bytes);
+    const struct hearsay_reported_list *found = &fixture->answer.reported_list;
+    const struct hearsay_request request = request_all(limit, *bytes > 0 ? cursor : NULL, *bytes);
 
-    assert_int_equal(handler_fixture_do(fixture, &request), MSG_RESPONSE_REPORTED_LIST);
-    const struct msg_bytes *next = newer ? &found->previous : &found->next;
+    assert_int_equal(handler_fixture_do(fixture, &request), HEARSAY_RESPONSE_REPORTED_LIST);
+    const struct hearsay_bytes *next = newer ? &found->previous : &found->next;
     assert_true(next->count <= LIMIT_CURSOR_BYTES);
     if (next->count > 0) {
         memcpy(cursor, next->data, next->count);
@@ -81,7 +82,7 @@ static const struct msg_reported_list *turn_page(struct handler_fixture *fixture
     return found;
 }
 
-static void expect_page(const struct msg_reported_list *found, const char *numbers)
+static void expect_page(const struct hearsay_reported_list *found, const char *numbers)
 {
     assert_int_equal(found->message_count, strlen(numbers));
     for (size_t i = 0; i < found->message_count; i++) {
@@ -104,12 +105,12 @@ static void all_are_listed(void **state)
     }
     report(fixture, 2, 1);
     hide(fixture, 3);
-    assert_int_equal(about(fixture, MSG_REQUEST_HIDE, 4), MSG_RESPONSE_HIDDEN);
-    assert_int_equal(about(fixture, MSG_REQUEST_REMOVE, 5), MSG_RESPONSE_REMOVED);
+    assert_int_equal(about(fixture, HEARSAY_REQUEST_HIDE, 4), HEARSAY_RESPONSE_HIDDEN);
+    assert_int_equal(about(fixture, HEARSAY_REQUEST_REMOVE, 5), HEARSAY_RESPONSE_REMOVED);
     fixture->service->hosts[0].rules.has_accept = true;
     fixture->service->hosts[0].rules.accept = ACCEPT_REVIEW;
     deposit(fixture, 7, "held");
-    const struct msg_reported_list *found = turn_page(fixture, 0, cursor, &bytes, false);
+    const struct hearsay_reported_list *found = turn_page(fixture, 0, cursor, &bytes, false);
     expect_page(found, "764321");
     assert_int_equal(bytes, 0);
     assert_int_equal(found->total, 0);
@@ -120,7 +121,7 @@ static void all_are_listed(void **state)
     assert_int_equal(found->messages[4].reason_count, 1);
     assert_int_equal(found->messages[4].reasons[0].kind, MSG_REPORT_SPAM);
     assert_true(!found->messages[5].hidden && found->messages[5].payload.count == 4);
-    assert_int_equal(about(fixture, MSG_REQUEST_RESTORE, 3), MSG_RESPONSE_RESTORED);
+    assert_int_equal(about(fixture, HEARSAY_REQUEST_RESTORE, 3), HEARSAY_RESPONSE_RESTORED);
     expect_page(turn_page(fixture, 0, cursor, &bytes, false), "376421"); /* it counts as new */
     fixture->clock.wall_ms += INT64_C(1000) * LONG_S;
     expect_page(turn_page(fixture, 0, cursor, &bytes, false), "");
@@ -139,13 +140,13 @@ static void pages_of_all_stay(void **state)
     for (uint8_t i = 1; i <= 6; i++) {
         deposit(fixture, i, "text");
     }
-    const struct msg_reported_list *found = turn_page(fixture, 2, cursor, &bytes, false);
+    const struct hearsay_reported_list *found = turn_page(fixture, 2, cursor, &bytes, false);
     expect_page(found, "65");
     assert_int_equal(found->previous.count, 0);
     deposit(fixture, 7, "new");
-    assert_int_equal(about(fixture, MSG_REQUEST_REMOVE, 5),
-                     MSG_RESPONSE_REMOVED); /* the cursor's */
-    assert_int_equal(about(fixture, MSG_REQUEST_HIDE, 4), MSG_RESPONSE_HIDDEN);
+    assert_int_equal(about(fixture, HEARSAY_REQUEST_REMOVE, 5),
+                     HEARSAY_RESPONSE_REMOVED); /* the cursor's */
+    assert_int_equal(about(fixture, HEARSAY_REQUEST_HIDE, 4), HEARSAY_RESPONSE_HIDDEN);
     found = turn_page(fixture, 2, cursor, &bytes, false);
     expect_page(found, "43");
     back_bytes = found->previous.count;
@@ -184,12 +185,12 @@ static void empty_pages_of_all(void **state)
     }
     expect_page(turn_page(fixture, 2, cursor, &bytes, false), "43");
     for (uint8_t i = 1; i <= 2; i++) {
-        assert_int_equal(about(fixture, MSG_REQUEST_REMOVE, i), MSG_RESPONSE_REMOVED);
+        assert_int_equal(about(fixture, HEARSAY_REQUEST_REMOVE, i), HEARSAY_RESPONSE_REMOVED);
     }
     expect_page(turn_page(fixture, 2, cursor, &bytes, true), "");
     assert_int_equal(fixture->answer.reported_list.next.count, 0);
     for (uint8_t i = 3; i <= 4; i++) {
-        assert_int_equal(about(fixture, MSG_REQUEST_REMOVE, i), MSG_RESPONSE_REMOVED);
+        assert_int_equal(about(fixture, HEARSAY_REQUEST_REMOVE, i), HEARSAY_RESPONSE_REMOVED);
     }
     expect_page(turn_page(fixture, 2, cursor, &bytes, false), "");
     assert_int_equal(fixture->answer.reported_list.previous.count, 0);
@@ -213,12 +214,13 @@ static void odd_cursors_are_refused(void **state)
 
     deposit(fixture, 1, "text");
     for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
-        struct msg_request request = request_all(0, (const uint8_t *)odd[i].bytes, odd[i].count);
+        struct hearsay_request request =
+            request_all(0, (const uint8_t *)odd[i].bytes, odd[i].count);
         assert_int_equal(handler_fixture_refused(fixture, &request), MSG_INVALID);
         assert_string_equal(fixture->answer.error.field, "after");
     }
-    struct msg_request request = request_all(0, (const uint8_t *)"n\0\0\0\0\0\0\0\0", 9);
-    assert_int_equal(handler_fixture_do(fixture, &request), MSG_RESPONSE_REPORTED_LIST);
+    struct hearsay_request request = request_all(0, (const uint8_t *)"n\0\0\0\0\0\0\0\0", 9);
+    assert_int_equal(handler_fixture_do(fixture, &request), HEARSAY_RESPONSE_REPORTED_LIST);
     expect_page(&fixture->answer.reported_list, "1");
     request.reported.all = false;
     assert_int_equal(handler_fixture_refused(fixture, &request), MSG_INVALID);
@@ -236,7 +238,7 @@ static void odd_cursors_are_refused(void **state)
     for (size_t n = 1, done = 0; done == 0; n++) {
         assert_true(n < 100);
         fail_alloc_arm(&fixture->alloc, n);
-        done = handler_fixture_do(fixture, &request) == MSG_RESPONSE_REPORTED_LIST;
+        done = handler_fixture_do(fixture, &request) == HEARSAY_RESPONSE_REPORTED_LIST;
         fail_alloc_arm(&fixture->alloc, 0);
         assert_true(done == 1 || fixture->answer.error.code == MSG_INTERNAL);
     }

@@ -7,13 +7,13 @@
 
 #include "tests/lib/handler_fixture.h"
 
-static struct msg_request request_of(enum msg_request_kind kind, const char *path)
+static struct hearsay_request request_of(enum hearsay_request_kind kind, const char *path)
 {
-    struct msg_request request = {.id = 5, .kind = kind};
+    struct hearsay_request request = {.id = 5, .kind = kind};
 
-    request.name = kind == MSG_REQUEST_BACKUP ? "backup" : "compact";
+    request.name = kind == HEARSAY_REQUEST_BACKUP ? "backup" : "compact";
     if (path != NULL) {
-        request.backup.path = (struct msg_text){path, strlen(path)};
+        request.backup.path = (struct hearsay_text){path, strlen(path)};
     }
     return request;
 }
@@ -36,8 +36,8 @@ static int teardown(void **state)
 static void answered_when_it_is_done(void **state)
 {
     struct handler_fixture *fixture = *state;
-    const struct msg_request backup = request_of(MSG_REQUEST_BACKUP, "/nowhere/copy");
-    const struct msg_request compact = request_of(MSG_REQUEST_COMPACT, NULL);
+    const struct hearsay_request backup = request_of(HEARSAY_REQUEST_BACKUP, "/nowhere/copy");
+    const struct hearsay_request compact = request_of(HEARSAY_REQUEST_COMPACT, NULL);
 
     handler_fixture_ask(fixture, &backup);
     assert_int_equal(fixture->answers, 0);
@@ -46,39 +46,39 @@ static void answered_when_it_is_done(void **state)
     assert_int_equal(fixture->answer.error.code, MSG_RATE_LIMITED);
     handler_fixture_ask(fixture, &backup);
     assert_int_equal(fixture->answer.error.code, MSG_RATE_LIMITED);
-    assert_int_equal(handler_fixture_settle(fixture), MSG_RESPONSE_BACKED_UP);
-    assert_int_equal(handler_fixture_do(fixture, &compact), MSG_RESPONSE_COMPACTED);
-    assert_int_equal(handler_fixture_do(fixture, &backup), MSG_RESPONSE_BACKED_UP);
+    assert_int_equal(handler_fixture_settle(fixture), HEARSAY_RESPONSE_BACKED_UP);
+    assert_int_equal(handler_fixture_do(fixture, &compact), HEARSAY_RESPONSE_COMPACTED);
+    assert_int_equal(handler_fixture_do(fixture, &backup), HEARSAY_RESPONSE_BACKED_UP);
 }
 
 static void failures_are_told(void **state)
 {
     struct handler_fixture *fixture = *state;
-    const struct msg_request relative = request_of(MSG_REQUEST_BACKUP, "copy");
-    const struct msg_request backup = request_of(MSG_REQUEST_BACKUP, "/nowhere/copy");
-    const struct msg_request compact = request_of(MSG_REQUEST_COMPACT, NULL);
+    const struct hearsay_request relative = request_of(HEARSAY_REQUEST_BACKUP, "copy");
+    const struct hearsay_request backup = request_of(HEARSAY_REQUEST_BACKUP, "/nowhere/copy");
+    const struct hearsay_request compact = request_of(HEARSAY_REQUEST_COMPACT, NULL);
 
     assert_int_equal(handler_fixture_refused(fixture, &relative), MSG_INVALID);
     assert_string_equal(fixture->answer.error.field, "path");
     fake_persist_fail_next(fixture->persist);
     handler_fixture_ask(fixture, &compact);
     size_t answer_bytes = fixture->client.answer_bytes; /* that are kept for the answer */
-    assert_int_equal(handler_fixture_settle(fixture), MSG_RESPONSE_ERROR);
+    assert_int_equal(handler_fixture_settle(fixture), HEARSAY_RESPONSE_ERROR);
     assert_int_equal(strlen(fixture->answer.error.message), LIMIT_ERROR_BYTES);
     assert_true(answer_bytes > LIMIT_ERROR_BYTES);
     assert_int_equal(fixture->answer.error.code, MSG_STORAGE);
     fake_persist_fail_next(fixture->persist);
     handler_fixture_ask(fixture, &backup);
-    assert_int_equal(handler_fixture_settle(fixture), MSG_RESPONSE_ERROR);
+    assert_int_equal(handler_fixture_settle(fixture), HEARSAY_RESPONSE_ERROR);
     assert_int_equal(fixture->answer.error.code, MSG_STORAGE);
-    assert_int_equal(handler_fixture_do(fixture, &backup), MSG_RESPONSE_BACKED_UP);
+    assert_int_equal(handler_fixture_do(fixture, &backup), HEARSAY_RESPONSE_BACKED_UP);
 }
 
 /* The client may go: what is under way comes to its end, and is nobody's. */
 static void client_goes(void **state)
 {
     struct handler_fixture *fixture = *state;
-    const struct msg_request compact = request_of(MSG_REQUEST_COMPACT, NULL);
+    const struct hearsay_request compact = request_of(HEARSAY_REQUEST_COMPACT, NULL);
 
     handler_fixture_ask(fixture, &compact);
     fixture->client.is_gone = true;
@@ -89,8 +89,8 @@ static void client_goes(void **state)
 static void memory_and_rights(void **state)
 {
     struct handler_fixture *fixture = *state;
-    const struct msg_request requests[] = {request_of(MSG_REQUEST_BACKUP, "/nowhere/copy"),
-                                           request_of(MSG_REQUEST_COMPACT, NULL)};
+    const struct hearsay_request requests[] = {request_of(HEARSAY_REQUEST_BACKUP, "/nowhere/copy"),
+                                               request_of(HEARSAY_REQUEST_COMPACT, NULL)};
 
     for (size_t i = 0; i < 2; i++) {
         fail_alloc_arm(&fixture->alloc, 1);

@@ -32,32 +32,32 @@ static int teardown(void **state)
 static void deposit(struct handler_fixture *fixture, uint8_t number, const char *text)
 {
     assert_int_equal(handler_fixture_do(fixture, handler_fixture_deposit(number, text, LONG_S)),
-                     MSG_RESPONSE_DEPOSITED);
+                     HEARSAY_RESPONSE_DEPOSITED);
 }
 
-static enum msg_response_kind report(struct handler_fixture *fixture, uint8_t number,
-                                     uint32_t sender)
+static enum hearsay_response_kind report(struct handler_fixture *fixture, uint8_t number,
+                                         uint32_t sender)
 {
     fixture->client.sender_tag = sender;
-    return handler_fixture_do(fixture, handler_fixture_about(MSG_REQUEST_REPORT, number));
+    return handler_fixture_do(fixture, handler_fixture_about(HEARSAY_REQUEST_REPORT, number));
 }
 
 static void hide(struct handler_fixture *fixture, uint8_t number)
 {
-    assert_int_equal(report(fixture, number, 1), MSG_RESPONSE_REPORT_TAKEN);
-    assert_int_equal(report(fixture, number, 2), MSG_RESPONSE_REPORT_TAKEN);
+    assert_int_equal(report(fixture, number, 1), HEARSAY_RESPONSE_REPORT_TAKEN);
+    assert_int_equal(report(fixture, number, 2), HEARSAY_RESPONSE_REPORT_TAKEN);
     assert_false(handler_fixture_finds(fixture, number));
 }
 
-static const struct msg_reported_list *list(struct handler_fixture *fixture, bool pending,
-                                            uint32_t limit)
+static const struct hearsay_reported_list *list(struct handler_fixture *fixture, bool pending,
+                                                uint32_t limit)
 {
-    const struct msg_request request = {.id = 3000,
-                                        .name = "reported",
-                                        .kind = MSG_REQUEST_REPORTED,
-                                        .reported = {.pending = pending, .limit = limit}};
+    const struct hearsay_request request = {.id = 3000,
+                                            .name = "reported",
+                                            .kind = HEARSAY_REQUEST_REPORTED,
+                                            .reported = {.pending = pending, .limit = limit}};
 
-    assert_int_equal(handler_fixture_do(fixture, &request), MSG_RESPONSE_REPORTED_LIST);
+    assert_int_equal(handler_fixture_do(fixture, &request), HEARSAY_RESPONSE_REPORTED_LIST);
     return &fixture->answer.reported_list;
 }
 
@@ -79,20 +79,21 @@ static void reports_hide_when_they_are_stored(void **state)
 
     deposit(fixture, 1, "rude");
     deposit(fixture, 2, "fine");
-    assert_int_equal(report(fixture, 1, 1), MSG_RESPONSE_REPORT_TAKEN);
-    assert_int_equal(report(fixture, 1, 1), MSG_RESPONSE_REPORT_TAKEN); /* counts once */
+    assert_int_equal(report(fixture, 1, 1), HEARSAY_RESPONSE_REPORT_TAKEN);
+    assert_int_equal(report(fixture, 1, 1), HEARSAY_RESPONSE_REPORT_TAKEN); /* counts once */
     assert_true(handler_fixture_finds(fixture, 1));
     fixture->client.sender_tag = 2;
-    handler_fixture_ask(fixture, handler_fixture_about(MSG_REQUEST_REPORT, 1));
+    handler_fixture_ask(fixture, handler_fixture_about(HEARSAY_REQUEST_REPORT, 1));
     assert_non_null(service_host(fixture->service, NULL));
     assert_int_equal(host_count(&fixture->service->hosts[0]), 2);
-    assert_int_equal(handler_fixture_settle(fixture), MSG_RESPONSE_REPORT_TAKEN);
+    assert_int_equal(handler_fixture_settle(fixture), HEARSAY_RESPONSE_REPORT_TAKEN);
     assert_int_equal(host_count(&fixture->service->hosts[0]), 1);
     assert_false(handler_fixture_finds(fixture, 1));
     assert_true(handler_fixture_finds(fixture, 2));
     assert_int_equal(usage(fixture), 2);
-    assert_int_equal(handler_fixture_refused(fixture, handler_fixture_about(MSG_REQUEST_REPORT, 1)),
-                     MSG_NOT_FOUND);
+    assert_int_equal(
+        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_REPORT, 1)),
+        MSG_NOT_FOUND);
 }
 
 /* What could not be stored does not count, and its sender may report again. */
@@ -103,21 +104,22 @@ static void a_failed_report_does_not_count(void **state)
     deposit(fixture, 1, "rude");
     fixture->client.sender_tag = 1;
     fake_persist_fail_next(fixture->persist);
-    assert_int_equal(handler_fixture_refused(fixture, handler_fixture_about(MSG_REQUEST_REPORT, 1)),
-                     MSG_STORAGE);
+    assert_int_equal(
+        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_REPORT, 1)),
+        MSG_STORAGE);
     assert_int_equal(list(fixture, false, 0)->total, 0);
     assert_int_equal(
-        handler_fixture_refused(fixture, handler_fixture_about(MSG_REQUEST_RESTORE, 1)),
+        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_RESTORE, 1)),
         MSG_INVALID); /* there is nothing to be restored */
-    assert_int_equal(report(fixture, 1, 1), MSG_RESPONSE_REPORT_TAKEN);
+    assert_int_equal(report(fixture, 1, 1), HEARSAY_RESPONSE_REPORT_TAKEN);
     assert_int_equal(list(fixture, false, 0)->messages[0].reports, 1);
     fake_persist_fail_next(fixture->persist);
     fixture->client.sender_tag = 2;
-    (void)handler_fixture_refused(fixture, handler_fixture_about(MSG_REQUEST_REPORT, 1));
+    (void)handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_REPORT, 1));
     assert_true(handler_fixture_finds(fixture, 1));
     assert_int_equal(list(fixture, false, 0)->messages[0].reports, 1);
     assert_false(fixture->answer.reported_list.messages[0].hidden);
-    assert_int_equal(report(fixture, 1, 2), MSG_RESPONSE_REPORT_TAKEN);
+    assert_int_equal(report(fixture, 1, 2), HEARSAY_RESPONSE_REPORT_TAKEN);
     assert_false(handler_fixture_finds(fixture, 1));
 }
 
@@ -127,10 +129,10 @@ static void reports_of_what_goes_meanwhile(void **state)
     struct handler_fixture *fixture = *state;
 
     deposit(fixture, 1, "rude");
-    handler_fixture_ask(fixture, handler_fixture_about(MSG_REQUEST_REMOVE, 1));
+    handler_fixture_ask(fixture, handler_fixture_about(HEARSAY_REQUEST_REMOVE, 1));
     fixture->client.sender_tag = 1;
-    handler_fixture_ask(fixture, handler_fixture_about(MSG_REQUEST_REPORT, 1));
-    assert_int_equal(handler_fixture_settle(fixture), MSG_RESPONSE_ERROR);
+    handler_fixture_ask(fixture, handler_fixture_about(HEARSAY_REQUEST_REPORT, 1));
+    assert_int_equal(handler_fixture_settle(fixture), HEARSAY_RESPONSE_ERROR);
     assert_int_equal(fixture->answer.error.code, MSG_NOT_FOUND);
     assert_int_equal(fixture->service->hosts[0].moderation.count, 0);
     assert_int_equal(usage(fixture), 0);
@@ -145,28 +147,28 @@ static void restored_is_shown_for_good(void **state)
     deposit(fixture, 1, "fine");
     deposit(fixture, 2, "fine, too");
     hide(fixture, 1);
-    handler_fixture_ask(fixture, handler_fixture_about(MSG_REQUEST_RESTORE, 1));
+    handler_fixture_ask(fixture, handler_fixture_about(HEARSAY_REQUEST_RESTORE, 1));
     (void)fake_persist_answer_reads(fixture->persist);
     fake_persist_fail_next(fixture->persist);
-    assert_int_equal(handler_fixture_settle(fixture), MSG_RESPONSE_ERROR);
+    assert_int_equal(handler_fixture_settle(fixture), HEARSAY_RESPONSE_ERROR);
     assert_int_equal(fixture->answer.error.code, MSG_STORAGE);
     assert_false(handler_fixture_finds(fixture, 1));
     fake_persist_fail_reads(fixture->persist);
     assert_int_equal(
-        handler_fixture_refused(fixture, handler_fixture_about(MSG_REQUEST_RESTORE, 1)),
+        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_RESTORE, 1)),
         MSG_STORAGE);
-    assert_int_equal(handler_fixture_do(fixture, handler_fixture_about(MSG_REQUEST_RESTORE, 1)),
-                     MSG_RESPONSE_RESTORED);
+    assert_int_equal(handler_fixture_do(fixture, handler_fixture_about(HEARSAY_REQUEST_RESTORE, 1)),
+                     HEARSAY_RESPONSE_RESTORED);
     assert_true(handler_fixture_finds(fixture, 1));
-    assert_int_equal(report(fixture, 1, 3), MSG_RESPONSE_REPORT_TAKEN);
-    assert_int_equal(report(fixture, 1, 4), MSG_RESPONSE_REPORT_TAKEN);
+    assert_int_equal(report(fixture, 1, 3), HEARSAY_RESPONSE_REPORT_TAKEN);
+    assert_int_equal(report(fixture, 1, 4), HEARSAY_RESPONSE_REPORT_TAKEN);
     assert_true(handler_fixture_finds(fixture, 1)); /* the operator has decided */
     assert_int_equal(usage(fixture), 2);
     assert_int_equal(
-        handler_fixture_refused(fixture, handler_fixture_about(MSG_REQUEST_RESTORE, 2)),
+        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_RESTORE, 2)),
         MSG_INVALID);
     assert_int_equal(
-        handler_fixture_refused(fixture, handler_fixture_about(MSG_REQUEST_RESTORE, 9)),
+        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_RESTORE, 9)),
         MSG_NOT_FOUND);
 }
 
@@ -177,12 +179,12 @@ static void expires_while_it_is_restored(void **state)
 
     deposit(fixture, 1, "fine");
     hide(fixture, 1);
-    handler_fixture_ask(fixture, handler_fixture_about(MSG_REQUEST_RESTORE, 1));
+    handler_fixture_ask(fixture, handler_fixture_about(HEARSAY_REQUEST_RESTORE, 1));
     fixture->clock.wall_ms += INT64_C(1000) * LONG_S;
     service_sweep(fixture->service);
     (void)fake_persist_answer_reads(fixture->persist);
     (void)fake_persist_commit(fixture->persist);
-    assert_int_equal(handler_fixture_settle(fixture), MSG_RESPONSE_ERROR);
+    assert_int_equal(handler_fixture_settle(fixture), HEARSAY_RESPONSE_ERROR);
     assert_int_equal(fixture->answer.error.code, MSG_NOT_FOUND);
     assert_int_equal(usage(fixture), 0);
     assert_int_equal(fixture->service->usage.bytes, 0);
@@ -198,41 +200,46 @@ static void removed_is_gone(void **state)
     deposit(fixture, 1, "rude");
     deposit(fixture, 2, "ruder");
     fake_persist_fail_next(fixture->persist);
-    assert_int_equal(handler_fixture_refused(fixture, handler_fixture_about(MSG_REQUEST_REMOVE, 1)),
-                     MSG_STORAGE);
+    assert_int_equal(
+        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_REMOVE, 1)),
+        MSG_STORAGE);
     assert_true(handler_fixture_finds(fixture, 1));
-    assert_int_equal(handler_fixture_do(fixture, handler_fixture_about(MSG_REQUEST_REMOVE, 1)),
-                     MSG_RESPONSE_REMOVED);
+    assert_int_equal(handler_fixture_do(fixture, handler_fixture_about(HEARSAY_REQUEST_REMOVE, 1)),
+                     HEARSAY_RESPONSE_REMOVED);
     assert_false(handler_fixture_finds(fixture, 1));
-    assert_int_equal(handler_fixture_refused(fixture, handler_fixture_about(MSG_REQUEST_REMOVE, 1)),
-                     MSG_NOT_FOUND);
+    assert_int_equal(
+        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_REMOVE, 1)),
+        MSG_NOT_FOUND);
     assert_int_equal(handler_fixture_refused(fixture, handler_fixture_deposit(1, "rude", LONG_S)),
                      MSG_ALREADY_EXISTS);
-    assert_int_equal(handler_fixture_refused(fixture, handler_fixture_about(MSG_REQUEST_GET, 1)),
-                     MSG_REMOVED);
+    assert_int_equal(
+        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_GET, 1)),
+        MSG_REMOVED);
     hide(fixture, 2);
-    assert_int_equal(handler_fixture_refused(fixture, handler_fixture_about(MSG_REQUEST_GET, 2)),
-                     MSG_NOT_FOUND);
+    assert_int_equal(
+        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_GET, 2)),
+        MSG_NOT_FOUND);
     assert_int_equal(usage(fixture), 1);
-    assert_int_equal(handler_fixture_do(fixture, handler_fixture_about(MSG_REQUEST_REMOVE, 2)),
-                     MSG_RESPONSE_REMOVED);
-    assert_int_equal(handler_fixture_refused(fixture, handler_fixture_about(MSG_REQUEST_GET, 2)),
-                     MSG_REMOVED);
+    assert_int_equal(handler_fixture_do(fixture, handler_fixture_about(HEARSAY_REQUEST_REMOVE, 2)),
+                     HEARSAY_RESPONSE_REMOVED);
+    assert_int_equal(
+        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_GET, 2)),
+        MSG_REMOVED);
     assert_int_equal(usage(fixture), 0);
 }
 
 static void removed_and_banned(void **state)
 {
     struct handler_fixture *fixture = *state;
-    struct msg_request request;
+    struct hearsay_request request;
     uint8_t value[LIMIT_HASH_BYTES] = {0};
     const struct persist_rule rule = {
         .kind = PERSIST_BAN_PAYLOAD, .value = value, .value_bytes = sizeof(value)};
 
     deposit(fixture, 1, "rude");
-    request = *handler_fixture_about(MSG_REQUEST_REMOVE, 1);
+    request = *handler_fixture_about(HEARSAY_REQUEST_REMOVE, 1);
     request.remove.ban = true;
-    assert_int_equal(handler_fixture_do(fixture, &request), MSG_RESPONSE_REMOVED);
+    assert_int_equal(handler_fixture_do(fixture, &request), HEARSAY_RESPONSE_REMOVED);
     assert_int_equal(handler_fixture_refused(fixture, handler_fixture_deposit(2, "rude", LONG_S)),
                      MSG_FORBIDDEN);
     assert_string_equal(fixture->answer.error.field, "payload");
@@ -242,7 +249,7 @@ static void removed_and_banned(void **state)
         memcpy(value, &i, sizeof(i));
         assert_int_equal(rules_put(&fixture->service->hosts[0].rules, &rule), 0);
     }
-    request = *handler_fixture_about(MSG_REQUEST_REMOVE, 3);
+    request = *handler_fixture_about(HEARSAY_REQUEST_REMOVE, 3);
     request.remove.ban = true;
     assert_int_equal(handler_fixture_refused(fixture, &request), MSG_QUOTA);
     assert_true(handler_fixture_finds(fixture, 3));
@@ -250,20 +257,20 @@ static void removed_and_banned(void **state)
 
 /* --- undo ------------------------------------------------------------------------------------- */
 
-static enum msg_response_kind about(struct handler_fixture *fixture, enum msg_request_kind kind,
-                                    uint8_t number)
+static enum hearsay_response_kind about(struct handler_fixture *fixture,
+                                        enum hearsay_request_kind kind, uint8_t number)
 {
     return handler_fixture_do(fixture, handler_fixture_about(kind, number));
 }
 
-static const struct msg_reported_list *withheld(struct handler_fixture *fixture)
+static const struct hearsay_reported_list *withheld(struct handler_fixture *fixture)
 {
-    const struct msg_request request = {.id = 3001,
-                                        .name = "reported",
-                                        .kind = MSG_REQUEST_REPORTED,
-                                        .reported = {.withheld = true}};
+    const struct hearsay_request request = {.id = 3001,
+                                            .name = "reported",
+                                            .kind = HEARSAY_REQUEST_REPORTED,
+                                            .reported = {.withheld = true}};
 
-    assert_int_equal(handler_fixture_do(fixture, &request), MSG_RESPONSE_REPORTED_LIST);
+    assert_int_equal(handler_fixture_do(fixture, &request), HEARSAY_RESPONSE_REPORTED_LIST);
     return &fixture->answer.reported_list;
 }
 
@@ -274,14 +281,14 @@ static void hiding_can_be_undone(void **state)
 
     deposit(fixture, 1, "rude");
     deposit(fixture, 2, "rude, too");
-    assert_int_equal(report(fixture, 2, 1), MSG_RESPONSE_REPORT_TAKEN);
+    assert_int_equal(report(fixture, 2, 1), HEARSAY_RESPONSE_REPORT_TAKEN);
     for (uint8_t i = 0; i < 4; i++) { /* done twice is done once */
-        assert_int_equal(about(fixture, MSG_REQUEST_HIDE, i % 2 + 1), MSG_RESPONSE_HIDDEN);
+        assert_int_equal(about(fixture, HEARSAY_REQUEST_HIDE, i % 2 + 1), HEARSAY_RESPONSE_HIDDEN);
     }
     for (uint8_t i = 1; i <= 2; i++) {
         assert_false(handler_fixture_finds(fixture, i));
         assert_int_equal(
-            handler_fixture_refused(fixture, handler_fixture_about(MSG_REQUEST_GET, i)),
+            handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_GET, i)),
             MSG_NOT_FOUND);
     }
     assert_int_equal(list(fixture, false, 0)->total, 0); /* it is decided */
@@ -289,13 +296,15 @@ static void hiding_can_be_undone(void **state)
     assert_int_equal(fixture->answer.reported_list.messages[0].reports, 1);
     assert_int_equal(fixture->answer.reported_list.messages[0].destroyed_ms, 0);
     assert_int_equal(usage(fixture), 2);
-    assert_int_equal(about(fixture, MSG_REQUEST_RESTORE, 1), MSG_RESPONSE_RESTORED);
+    assert_int_equal(about(fixture, HEARSAY_REQUEST_RESTORE, 1), HEARSAY_RESPONSE_RESTORED);
     assert_true(handler_fixture_finds(fixture, 1));
-    assert_int_equal(handler_fixture_refused(fixture, handler_fixture_about(MSG_REQUEST_HIDE, 9)),
-                     MSG_NOT_FOUND);
+    assert_int_equal(
+        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_HIDE, 9)),
+        MSG_NOT_FOUND);
     fake_persist_fail_next(fixture->persist);
-    assert_int_equal(handler_fixture_refused(fixture, handler_fixture_about(MSG_REQUEST_HIDE, 1)),
-                     MSG_STORAGE);
+    assert_int_equal(
+        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_HIDE, 1)),
+        MSG_STORAGE);
     assert_true(handler_fixture_finds(fixture, 1));
 }
 
@@ -303,41 +312,44 @@ static void hiding_can_be_undone(void **state)
 static void removing_can_be_undone(void **state)
 {
     struct handler_fixture *fixture = *state;
-    struct msg_request request;
+    struct hearsay_request request;
 
     fixture->service->hosts[0].config.remove_after_s = 60;
     deposit(fixture, 1, "rude");
-    request = *handler_fixture_about(MSG_REQUEST_REMOVE, 1);
+    request = *handler_fixture_about(HEARSAY_REQUEST_REMOVE, 1);
     request.remove.ban = true;
     for (unsigned i = 0; i < 2; i++) {
-        assert_int_equal(handler_fixture_do(fixture, &request), MSG_RESPONSE_REMOVED);
+        assert_int_equal(handler_fixture_do(fixture, &request), HEARSAY_RESPONSE_REMOVED);
         const int64_t destroyed_ms = fixture->answer.removed.destroyed_ms;
         assert_int_equal(withheld(fixture)->messages[0].destroyed_ms, destroyed_ms);
         fixture->clock.wall_ms += i == 0 ? 10000 : 0;
         fixture->clock.monotonic_ms += i == 0 ? 10000 : 0;
     }
-    assert_int_equal(handler_fixture_refused(fixture, handler_fixture_about(MSG_REQUEST_GET, 1)),
-                     MSG_REMOVED);
-    assert_int_equal(handler_fixture_refused(fixture, handler_fixture_about(MSG_REQUEST_HIDE, 1)),
-                     MSG_INVALID);
-    assert_int_equal(about(fixture, MSG_REQUEST_RESTORE, 1), MSG_RESPONSE_RESTORED);
+    assert_int_equal(
+        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_GET, 1)),
+        MSG_REMOVED);
+    assert_int_equal(
+        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_HIDE, 1)),
+        MSG_INVALID);
+    assert_int_equal(about(fixture, HEARSAY_REQUEST_RESTORE, 1), HEARSAY_RESPONSE_RESTORED);
     assert_int_equal(fixture->answer.restored.banned_hash.count, LIMIT_HASH_BYTES); /* it stays */
     assert_true(handler_fixture_finds(fixture, 1));
-    assert_int_equal(about(fixture, MSG_REQUEST_REMOVE, 1), MSG_RESPONSE_REMOVED);
+    assert_int_equal(about(fixture, HEARSAY_REQUEST_REMOVE, 1), HEARSAY_RESPONSE_REMOVED);
     fixture->clock.wall_ms += 60000;
     fixture->clock.monotonic_ms += 60000;
     assert_int_equal(
-        handler_fixture_refused(fixture, handler_fixture_about(MSG_REQUEST_RESTORE, 1)),
+        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_RESTORE, 1)),
         MSG_NOT_FOUND);
     assert_int_equal(usage(fixture), 1);
     service_sweep(fixture->service);
     (void)fake_persist_commit(fixture->persist);
     assert_int_equal(usage(fixture), 0);
     assert_int_equal(withheld(fixture)->message_count, 0);
-    assert_int_equal(handler_fixture_refused(fixture, handler_fixture_about(MSG_REQUEST_GET, 1)),
-                     MSG_REMOVED);
     assert_int_equal(
-        handler_fixture_refused(fixture, handler_fixture_about(MSG_REQUEST_RESTORE, 1)),
+        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_GET, 1)),
+        MSG_REMOVED);
+    assert_int_equal(
+        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_RESTORE, 1)),
         MSG_NOT_FOUND);
 }
 
@@ -356,10 +368,10 @@ static void lists_are_in_order(void **state)
     deposit(fixture, 5, "held");
     fixture->clock.wall_ms++;
     deposit(fixture, 6, "held, too");
-    assert_int_equal(report(fixture, 3, 1), MSG_RESPONSE_REPORT_TAKEN);
-    assert_int_equal(report(fixture, 1, 1), MSG_RESPONSE_REPORT_TAKEN);
+    assert_int_equal(report(fixture, 3, 1), HEARSAY_RESPONSE_REPORT_TAKEN);
+    assert_int_equal(report(fixture, 1, 1), HEARSAY_RESPONSE_REPORT_TAKEN);
     hide(fixture, 2);
-    const struct msg_reported_list *found = list(fixture, false, 0);
+    const struct hearsay_reported_list *found = list(fixture, false, 0);
     assert_int_equal(found->total, 3);
     assert_int_equal(found->message_count, 3);
     assert_int_equal(found->messages[0].id.data[0], 2); /* most reported, then newest */
@@ -373,7 +385,8 @@ static void lists_are_in_order(void **state)
     assert_int_equal(found->messages[0].id.data[0], 5);
     assert_true(found->messages[0].pending && found->messages[0].hidden);
     fake_persist_fail_reads(fixture->persist);
-    const struct msg_request request = {.id = 1, .name = "reported", .kind = MSG_REQUEST_REPORTED};
+    const struct hearsay_request request = {
+        .id = 1, .name = "reported", .kind = HEARSAY_REQUEST_REPORTED};
     assert_int_equal(handler_fixture_refused(fixture, &request), MSG_STORAGE);
     fixture->clock.wall_ms += INT64_C(1000) * LONG_S; /* what has expired is not listed */
     assert_int_equal(list(fixture, true, 0)->total, 0);
@@ -384,16 +397,16 @@ static void lists_are_in_order(void **state)
 static void only_the_operator_may(void **state)
 {
     struct handler_fixture *fixture = *state;
-    const enum msg_request_kind kinds[] = {MSG_REQUEST_REMOVE, MSG_REQUEST_RESTORE,
-                                           MSG_REQUEST_REPORTED, MSG_REQUEST_HIDE,
-                                           MSG_REQUEST_DECISIONS};
+    const enum hearsay_request_kind kinds[] = {HEARSAY_REQUEST_REMOVE, HEARSAY_REQUEST_RESTORE,
+                                               HEARSAY_REQUEST_REPORTED, HEARSAY_REQUEST_HIDE,
+                                               HEARSAY_REQUEST_DECISIONS};
 
     deposit(fixture, 1, "text");
     fixture->client.is_administrator = false;
     for (unsigned local = 0; local < 2; local++) {
         fixture->client.is_local = local;
         for (size_t i = 0; i < 5; i++) {
-            struct msg_request request = *handler_fixture_about(kinds[i], 1);
+            struct hearsay_request request = *handler_fixture_about(kinds[i], 1);
             assert_int_equal(handler_fixture_refused(fixture, &request), MSG_FORBIDDEN);
         }
     }
@@ -404,20 +417,21 @@ static void only_the_operator_may(void **state)
 static void memory_out_is_answered(void **state)
 {
     struct handler_fixture *fixture = *state;
-    const enum msg_request_kind kinds[] = {MSG_REQUEST_REPORT, MSG_REQUEST_REPORTED,
-                                           MSG_REQUEST_RESTORE, MSG_REQUEST_REMOVE};
+    const enum hearsay_request_kind kinds[] = {HEARSAY_REQUEST_REPORT, HEARSAY_REQUEST_REPORTED,
+                                               HEARSAY_REQUEST_RESTORE, HEARSAY_REQUEST_REMOVE};
 
     deposit(fixture, 1, "text");
     for (size_t i = 0; i < 4; i++) {
-        enum msg_response_kind kind = MSG_RESPONSE_ERROR;
+        enum hearsay_response_kind kind = HEARSAY_RESPONSE_ERROR;
         fixture->client.sender_tag = 1;
-        for (size_t n = 1; kind == MSG_RESPONSE_ERROR; n++) {
-            const struct msg_request request = *handler_fixture_about(kinds[i], 1);
+        for (size_t n = 1; kind == HEARSAY_RESPONSE_ERROR; n++) {
+            const struct hearsay_request request = *handler_fixture_about(kinds[i], 1);
             assert_true(n < 100);
             fail_alloc_arm(&fixture->alloc, n);
             kind = handler_fixture_do(fixture, &request);
             fail_alloc_arm(&fixture->alloc, 0);
-            assert_true(kind != MSG_RESPONSE_ERROR || fixture->answer.error.code == MSG_INTERNAL);
+            assert_true(kind != HEARSAY_RESPONSE_ERROR ||
+                        fixture->answer.error.code == MSG_INTERNAL);
         }
     }
     assert_int_equal(usage(fixture), 0);
@@ -434,11 +448,11 @@ static bool is_shown_later(size_t n)
     handler_fixture_start(fixture);
     deposit(fixture, 1, "text");
     int64_t newest = fixture->service->watch->newest_seq;
-    const struct msg_request request = *handler_fixture_about(MSG_REQUEST_RESTORE, 1);
+    const struct hearsay_request request = *handler_fixture_about(HEARSAY_REQUEST_RESTORE, 1);
     fail_alloc_arm(&fixture->alloc, n);
-    enum msg_response_kind kind = handler_fixture_do(fixture, &request);
+    enum hearsay_response_kind kind = handler_fixture_do(fixture, &request);
     fail_alloc_arm(&fixture->alloc, 0);
-    bool is_later = kind == MSG_RESPONSE_ERROR &&
+    bool is_later = kind == HEARSAY_RESPONSE_ERROR &&
                     strstr(fixture->answer.error.message, "after its next start") != NULL;
     if (is_later) {
         assert_int_equal(fixture->service->watch->newest_seq, newest);

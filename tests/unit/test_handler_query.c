@@ -10,18 +10,18 @@
 
 enum { MESSAGES = 100 };
 
-static struct msg_query_part part;
+static struct hearsay_query_part part;
 static uint8_t part_filter[HANDLER_FILTER_BYTES];
 
 /* A query that every message of the fixture may answer. */
-static struct msg_request make_query(uint32_t k)
+static struct hearsay_request make_query(uint32_t k)
 {
     memset(part_filter, 0xff, 8);
-    part = (struct msg_query_part){.filter = {part_filter, sizeof(part_filter)}};
-    return (struct msg_request){
+    part = (struct hearsay_query_part){.filter = {part_filter, sizeof(part_filter)}};
+    return (struct hearsay_request){
         .id = 5,
         .name = "query",
-        .kind = MSG_REQUEST_QUERY,
+        .kind = HEARSAY_REQUEST_QUERY,
         .query = {.k = k,
                   .parts = &part,
                   .part_count = 1,
@@ -30,11 +30,11 @@ static struct msg_request make_query(uint32_t k)
                   .until_ms = INT64_MAX,
                   .metric = MSG_METRIC_BITS,
                   .order = MSG_ORDER_SIMILARITY,
-                  .scope = MSG_SCOPE_HERE},
+                  .scope = HEARSAY_SCOPE_HERE},
     };
 }
 
-static void expect_refused(struct handler_fixture *fixture, const struct msg_request *request,
+static void expect_refused(struct handler_fixture *fixture, const struct hearsay_request *request,
                            const char *field)
 {
     assert_int_equal(handler_fixture_refused(fixture, request), MSG_INVALID);
@@ -56,18 +56,18 @@ static struct handler_fixture *fixture_with(const char *frame, unsigned count, s
     text[bytes] = '\0';
     for (unsigned i = 0; i < count; i++) {
         assert_int_equal(handler_fixture_do(fixture, handler_fixture_deposit((uint8_t)i, text, 60)),
-                         MSG_RESPONSE_DEPOSITED);
+                         HEARSAY_RESPONSE_DEPOSITED);
     }
     return fixture;
 }
 
 static unsigned count_omitted(struct handler_fixture *fixture, unsigned k, unsigned *out_last)
 {
-    struct msg_request request = make_query(k);
+    struct hearsay_request request = make_query(k);
     unsigned omitted = 0;
 
     request.query.with_payload = true;
-    assert_int_equal(handler_fixture_do(fixture, &request), MSG_RESPONSE_RESULTS);
+    assert_int_equal(handler_fixture_do(fixture, &request), HEARSAY_RESPONSE_RESULTS);
     const struct msg_results *results = &fixture->answer.results;
     assert_int_equal(results->result_count, k);
     for (unsigned i = 0; i < k; i++) {
@@ -137,11 +137,11 @@ static void payloads_fill_the_frame(void **state)
 static void a_window_that_is_open_is_not_refused(void **state)
 {
     struct handler_fixture *fixture = fixture_with("64K", 3, 1);
-    struct msg_request request = make_query(10);
+    struct hearsay_request request = make_query(10);
 
     (void)state;
     request.query.since_ms = INT64_MAX;
-    assert_int_equal(handler_fixture_do(fixture, &request), MSG_RESPONSE_RESULTS);
+    assert_int_equal(handler_fixture_do(fixture, &request), HEARSAY_RESPONSE_RESULTS);
     assert_int_equal(fixture->answer.results.result_count, 0);
     request.query.until_ms = INT64_MAX - 1;
     expect_refused(fixture, &request, "until_ms");
@@ -155,13 +155,13 @@ static void a_window_that_is_open_is_not_refused(void **state)
 static void a_watch_takes_absent_values(void **state)
 {
     struct handler_fixture *fixture = fixture_with("64K", 1, 1);
-    struct msg_request request = make_query(0);
+    struct hearsay_request request = make_query(0);
     const struct msg_query query = request.query;
 
     (void)state;
-    request.kind = MSG_REQUEST_WATCH;
+    request.kind = HEARSAY_REQUEST_WATCH;
     request.watch = (struct msg_watch){.query = query, .after_seq = UINT64_MAX};
-    assert_int_equal(handler_fixture_do(fixture, &request), MSG_RESPONSE_WATCHING);
+    assert_int_equal(handler_fixture_do(fixture, &request), HEARSAY_RESPONSE_WATCHING);
     request.watch.query.k = 1;
     expect_refused(fixture, &request, "query.k");
     request.watch.query = query;
@@ -180,7 +180,7 @@ static void slices_that_leave_out_everything_are_refused(void **state)
     static uint8_t bits[1000];
     struct handler_fixture *fixture = fixture_with("64K", 1, 1);
     struct msg_slice slices[8];
-    struct msg_request request = make_query(10);
+    struct hearsay_request request = make_query(10);
 
     (void)state;
     request.query.exclude = slices;
@@ -196,7 +196,7 @@ static void slices_that_leave_out_everything_are_refused(void **state)
     slices[0].hashes = 1;
     memset(bits, 0, sizeof(bits));
     memset(bits, 0xff, 600);
-    assert_int_equal(handler_fixture_do(fixture, &request), MSG_RESPONSE_RESULTS);
+    assert_int_equal(handler_fixture_do(fixture, &request), HEARSAY_RESPONSE_RESULTS);
     bits[600] = 1;
     assert_int_equal(handler_fixture_refused(fixture, &request), MSG_FILL_OUT_OF_RANGE);
     memset(bits, 0x77, sizeof(bits)); /* 0.75^8 = 0.1 each */
@@ -204,7 +204,7 @@ static void slices_that_leave_out_everything_are_refused(void **state)
         slices[i].hashes = 8;
     }
     request.query.exclude_count = 5;
-    assert_int_equal(handler_fixture_do(fixture, &request), MSG_RESPONSE_RESULTS);
+    assert_int_equal(handler_fixture_do(fixture, &request), HEARSAY_RESPONSE_RESULTS);
     request.query.exclude_count = 6;
     assert_int_equal(handler_fixture_refused(fixture, &request), MSG_FILL_OUT_OF_RANGE);
     handler_fixture_free(fixture);

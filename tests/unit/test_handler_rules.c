@@ -33,40 +33,41 @@ static int teardown(void **state)
     return 0;
 }
 
-static struct msg_request ban_request(enum msg_request_kind kind)
+static struct hearsay_request ban_request(enum hearsay_request_kind kind)
 {
-    struct msg_request request = {.id = 5, .kind = kind};
+    struct hearsay_request request = {.id = 5, .kind = kind};
 
-    request.name = kind == MSG_REQUEST_BAN ? "ban" : "unban";
-    *(kind == MSG_REQUEST_BAN ? &request.ban.payload_hash : &request.unban.payload_hash) =
-        (struct msg_bytes){hash_of_rude, LIMIT_HASH_BYTES};
+    request.name = kind == HEARSAY_REQUEST_BAN ? "ban" : "unban";
+    *(kind == HEARSAY_REQUEST_BAN ? &request.ban.payload_hash : &request.unban.payload_hash) =
+        (struct hearsay_bytes){hash_of_rude, LIMIT_HASH_BYTES};
     return request;
 }
 
-static struct msg_request accept_request(const char *mode)
+static struct hearsay_request accept_request(const char *mode)
 {
-    struct msg_request request = {.id = 6, .name = "accept", .kind = MSG_REQUEST_ACCEPT};
+    struct hearsay_request request = {.id = 6, .name = "accept", .kind = HEARSAY_REQUEST_ACCEPT};
 
     if (mode != NULL) {
-        request.accept.mode = (struct msg_text){mode, strlen(mode)};
+        request.accept.mode = (struct hearsay_text){mode, strlen(mode)};
     }
     return request;
 }
 
 static bool takes(struct handler_fixture *fixture, uint8_t number, const char *text)
 {
-    const enum msg_response_kind kind =
+    const enum hearsay_response_kind kind =
         handler_fixture_do(fixture, handler_fixture_deposit(number, text, LONG_S));
 
-    assert_true(kind == MSG_RESPONSE_DEPOSITED || fixture->answer.error.code == MSG_FORBIDDEN);
-    return kind == MSG_RESPONSE_DEPOSITED;
+    assert_true(kind == HEARSAY_RESPONSE_DEPOSITED || fixture->answer.error.code == MSG_FORBIDDEN);
+    return kind == HEARSAY_RESPONSE_DEPOSITED;
 }
 
-static const struct msg_accepting *accept_mode(struct handler_fixture *fixture, const char *mode)
+static const struct hearsay_accepting *accept_mode(struct handler_fixture *fixture,
+                                                   const char *mode)
 {
-    const struct msg_request request = accept_request(mode);
+    const struct hearsay_request request = accept_request(mode);
 
-    assert_int_equal(handler_fixture_do(fixture, &request), MSG_RESPONSE_ACCEPTING);
+    assert_int_equal(handler_fixture_do(fixture, &request), HEARSAY_RESPONSE_ACCEPTING);
     return &fixture->answer.accepting;
 }
 
@@ -76,19 +77,19 @@ static const struct msg_accepting *accept_mode(struct handler_fixture *fixture, 
 static void payloads(void **state)
 {
     struct handler_fixture *fixture = *state;
-    const struct msg_request ban = ban_request(MSG_REQUEST_BAN);
-    const struct msg_request unban = ban_request(MSG_REQUEST_UNBAN);
+    const struct hearsay_request ban = ban_request(HEARSAY_REQUEST_BAN);
+    const struct hearsay_request unban = ban_request(HEARSAY_REQUEST_UNBAN);
 
     assert_true(takes(fixture, 1, "rude"));
     handler_fixture_ask(fixture, &ban);
     handler_fixture_ask(fixture, handler_fixture_deposit(2, "rude", LONG_S)); /* not yet */
-    assert_int_equal(handler_fixture_settle(fixture), MSG_RESPONSE_DEPOSITED);
+    assert_int_equal(handler_fixture_settle(fixture), HEARSAY_RESPONSE_DEPOSITED);
     assert_false(takes(fixture, 3, "rude"));
     assert_string_equal(fixture->answer.error.field, "payload");
     assert_true(takes(fixture, 3, "fine"));
     assert_true(takes(fixture, 1, "rude"));
     assert_true(fixture->answer.deposited.duplicate);
-    assert_int_equal(handler_fixture_do(fixture, &unban), MSG_RESPONSE_UNBANNED);
+    assert_int_equal(handler_fixture_do(fixture, &unban), HEARSAY_RESPONSE_UNBANNED);
     assert_true(takes(fixture, 4, "rude"));
     assert_int_equal(handler_fixture_refused(fixture, &unban), MSG_NOT_FOUND);
 }
@@ -98,21 +99,21 @@ static void filters(void **state)
 {
     struct handler_fixture *fixture = *state;
     uint8_t filter[HANDLER_FILTER_BYTES];
-    struct msg_request ban = ban_request(MSG_REQUEST_BAN);
+    struct hearsay_request ban = ban_request(HEARSAY_REQUEST_BAN);
 
     memcpy(filter, handler_fixture_deposit(10, "", LONG_S)->deposit.filter.data, sizeof(filter));
-    ban.ban.payload_hash = (struct msg_bytes){NULL, 0};
-    ban.ban.filter = (struct msg_bytes){filter, sizeof(filter)};
-    assert_int_equal(handler_fixture_do(fixture, &ban), MSG_RESPONSE_BANNED);
+    ban.ban.payload_hash = (struct hearsay_bytes){NULL, 0};
+    ban.ban.filter = (struct hearsay_bytes){filter, sizeof(filter)};
+    assert_int_equal(handler_fixture_do(fixture, &ban), HEARSAY_RESPONSE_BANNED);
     assert_false(takes(fixture, 10, "text"));
     assert_string_equal(fixture->answer.error.field, "filter");
     assert_true(takes(fixture, 11, "text")); /* 9 of 11 bits are the same: 2/11 away */
     ban.ban.max_distance_ppm = 333333;
-    assert_int_equal(handler_fixture_do(fixture, &ban), MSG_RESPONSE_BANNED);
+    assert_int_equal(handler_fixture_do(fixture, &ban), HEARSAY_RESPONSE_BANNED);
     assert_false(takes(fixture, 9, "text"));
     assert_true(takes(fixture, 12, "text")); /* 8 of 12: a third, which is more */
     ban.ban.max_distance_ppm = 333334;
-    assert_int_equal(handler_fixture_do(fixture, &ban), MSG_RESPONSE_BANNED);
+    assert_int_equal(handler_fixture_do(fixture, &ban), HEARSAY_RESPONSE_BANNED);
     assert_false(takes(fixture, 8, "text"));
     assert_int_equal(fixture->service->hosts[0].rules.ban_count, 1);
     ban.ban.filter.count--;
@@ -122,11 +123,11 @@ static void filters(void **state)
 static void exactly_one_thing_is_banned(void **state)
 {
     struct handler_fixture *fixture = *state;
-    struct msg_request ban = ban_request(MSG_REQUEST_BAN);
+    struct hearsay_request ban = ban_request(HEARSAY_REQUEST_BAN);
 
     ban.ban.filter = handler_fixture_deposit(1, "", LONG_S)->deposit.filter;
     assert_int_equal(handler_fixture_refused(fixture, &ban), MSG_INVALID);
-    ban.ban.filter = ban.ban.payload_hash = (struct msg_bytes){NULL, 0};
+    ban.ban.filter = ban.ban.payload_hash = (struct hearsay_bytes){NULL, 0};
     assert_int_equal(handler_fixture_refused(fixture, &ban), MSG_INVALID);
 }
 
@@ -135,8 +136,8 @@ static void lists_of_bans(void **state)
 {
     struct handler_fixture *fixture = *state;
     struct rules *rules = &fixture->service->hosts[0].rules;
-    const struct msg_request ban = ban_request(MSG_REQUEST_BAN);
-    struct msg_request bans = {.id = 7, .name = "bans", .kind = MSG_REQUEST_BANS};
+    const struct hearsay_request ban = ban_request(HEARSAY_REQUEST_BAN);
+    struct hearsay_request bans = {.id = 7, .name = "bans", .kind = HEARSAY_REQUEST_BANS};
     uint8_t value[LIMIT_FILTER_BYTES] = {0};
     uint32_t seen = 0;
 
@@ -151,7 +152,7 @@ static void lists_of_bans(void **state)
     assert_int_equal(handler_fixture_refused(fixture, &ban), MSG_QUOTA);
     do {
         bans.bans.skip = seen;
-        assert_int_equal(handler_fixture_do(fixture, &bans), MSG_RESPONSE_BAN_LIST);
+        assert_int_equal(handler_fixture_do(fixture, &bans), HEARSAY_RESPONSE_BAN_LIST);
         for (size_t i = 0; i < fixture->answer.ban_list.ban_count; i++) {
             assert_int_equal(fixture->answer.ban_list.bans[i].max_distance_ppm, seen++);
         }
@@ -159,7 +160,7 @@ static void lists_of_bans(void **state)
     assert_int_equal(seen, RULES_BANS_MAX);
     assert_true(bans.bans.skip > 0); /* they did not fit one frame */
     bans.bans.skip = seen + 1;
-    assert_int_equal(handler_fixture_do(fixture, &bans), MSG_RESPONSE_BAN_LIST);
+    assert_int_equal(handler_fixture_do(fixture, &bans), HEARSAY_RESPONSE_BAN_LIST);
     assert_int_equal(fixture->answer.ban_list.ban_count, 0);
 }
 
@@ -168,7 +169,7 @@ static void lists_of_bans(void **state)
 static void modes(void **state)
 {
     struct handler_fixture *fixture = *state;
-    const struct msg_request wrong = accept_request("ajar");
+    const struct hearsay_request wrong = accept_request("ajar");
 
     assert_string_equal(accept_mode(fixture, NULL)->mode.text, "open");
     assert_string_equal(accept_mode(fixture, NULL)->source.text, "configuration");
@@ -200,7 +201,7 @@ static void schedules(void **state)
     fixture->clock.wall_ms += 1 + minute_ms;
     assert_false(takes(fixture, 2, "text"));
     assert_int_equal(fixture->answer.error.retry_after_ms, 9 * minute_ms);
-    const struct msg_accepting *accepting = accept_mode(fixture, NULL);
+    const struct hearsay_accepting *accepting = accept_mode(fixture, NULL);
     assert_string_equal(accepting->source.text, "schedule");
     assert_int_equal(accepting->until_ms, midnight_ms + (8 * 60 + 20) * minute_ms);
     assert_string_equal(accept_mode(fixture, "open")->source.text, "operator");
@@ -249,11 +250,11 @@ static void daylight_saving(void **state)
 
 /* --- notices ---------------------------------------------------------------------------------- */
 
-static struct msg_request notice_request(const char *text, int64_t until_ms, uint32_t drop)
+static struct hearsay_request notice_request(const char *text, int64_t until_ms, uint32_t drop)
 {
-    struct msg_request request = {.id = 8, .name = "notice", .kind = MSG_REQUEST_NOTICE};
+    struct hearsay_request request = {.id = 8, .name = "notice", .kind = HEARSAY_REQUEST_NOTICE};
 
-    request.notice.text = (struct msg_text){text, text == NULL ? 0 : strlen(text)};
+    request.notice.text = (struct hearsay_text){text, text == NULL ? 0 : strlen(text)};
     request.notice.until_ms = until_ms;
     request.notice.drop = drop;
     return request;
@@ -264,11 +265,11 @@ static void notices(void **state)
 {
     struct handler_fixture *fixture = *state;
     const int64_t until_ms = fixture->clock.wall_ms + 1000;
-    const struct msg_request list = notice_request(NULL, 0, 0);
-    const struct msg_request first = notice_request("one", until_ms, 0);
-    const struct msg_request second = notice_request("two", 0, 0);
-    const struct msg_request late = notice_request("late", fixture->clock.wall_ms, 0);
-    const struct msg_request drop = notice_request(NULL, 0, 2);
+    const struct hearsay_request list = notice_request(NULL, 0, 0);
+    const struct hearsay_request first = notice_request("one", until_ms, 0);
+    const struct hearsay_request second = notice_request("two", 0, 0);
+    const struct hearsay_request late = notice_request("late", fixture->clock.wall_ms, 0);
+    const struct hearsay_request drop = notice_request(NULL, 0, 2);
 
     assert_false(fixture->service->clock.holds);
     handler_fixture_ask(fixture, &first);
@@ -276,23 +277,23 @@ static void notices(void **state)
     handler_fixture_ask(fixture, &second);
     assert_int_equal(fixture->answer.error.code, MSG_RATE_LIMITED);
     assert_int_equal(fixture->service->hosts[0].rules.notice_count, 0); /* not yet */
-    assert_int_equal(handler_fixture_settle(fixture), MSG_RESPONSE_NOTICED);
+    assert_int_equal(handler_fixture_settle(fixture), HEARSAY_RESPONSE_NOTICED);
     assert_int_equal(handler_fixture_refused(fixture, &late), MSG_INVALID);
-    assert_int_equal(handler_fixture_do(fixture, &second), MSG_RESPONSE_NOTICED);
+    assert_int_equal(handler_fixture_do(fixture, &second), HEARSAY_RESPONSE_NOTICED);
     assert_int_equal(fixture->answer.noticed.notice_count, 2);
     assert_string_equal(fixture->answer.noticed.notices[0].text.text, "one");
     assert_true(fixture->answer.noticed.notices[0].until_ms == until_ms);
     assert_null(fixture->answer.noticed.notices[0].lang.text);
     fixture->clock.wall_ms = until_ms - 1;
-    assert_int_equal(handler_fixture_do(fixture, &list), MSG_RESPONSE_NOTICED);
+    assert_int_equal(handler_fixture_do(fixture, &list), HEARSAY_RESPONSE_NOTICED);
     assert_int_equal(fixture->answer.noticed.notice_count, 2);
     fixture->clock.wall_ms = until_ms;
-    assert_int_equal(handler_fixture_do(fixture, &list), MSG_RESPONSE_NOTICED);
+    assert_int_equal(handler_fixture_do(fixture, &list), HEARSAY_RESPONSE_NOTICED);
     assert_int_equal(fixture->answer.noticed.notice_count, 1);
     assert_int_equal(fixture->answer.noticed.notices[0].number, 2);
     fake_persist_fail_next(fixture->persist);
     assert_int_equal(handler_fixture_refused(fixture, &drop), MSG_STORAGE);
-    assert_int_equal(handler_fixture_do(fixture, &drop), MSG_RESPONSE_NOTICED);
+    assert_int_equal(handler_fixture_do(fixture, &drop), HEARSAY_RESPONSE_NOTICED);
     assert_int_equal(fixture->answer.noticed.notice_count, 0);
 }
 
@@ -301,8 +302,8 @@ static void notices(void **state)
 static void failing_storage_changes_nothing(void **state)
 {
     struct handler_fixture *fixture = *state;
-    const struct msg_request requests[] = {
-        ban_request(MSG_REQUEST_BAN),
+    const struct hearsay_request requests[] = {
+        ban_request(HEARSAY_REQUEST_BAN),
         accept_request("closed"),
         notice_request("text", 0, 0),
     };
@@ -313,9 +314,9 @@ static void failing_storage_changes_nothing(void **state)
         assert_int_equal(fixture->answer.error.retry_after_ms, 5000);
     }
     assert_true(takes(fixture, 1, "rude"));
-    assert_int_equal(handler_fixture_do(fixture, &requests[0]), MSG_RESPONSE_BANNED);
+    assert_int_equal(handler_fixture_do(fixture, &requests[0]), HEARSAY_RESPONSE_BANNED);
     fake_persist_fail_next(fixture->persist);
-    const struct msg_request unban = ban_request(MSG_REQUEST_UNBAN);
+    const struct hearsay_request unban = ban_request(HEARSAY_REQUEST_UNBAN);
     assert_int_equal(handler_fixture_refused(fixture, &unban), MSG_STORAGE);
     assert_false(takes(fixture, 2, "rude"));
 }
@@ -323,19 +324,20 @@ static void failing_storage_changes_nothing(void **state)
 static void memory_and_rights(void **state)
 {
     struct handler_fixture *fixture = *state;
-    const struct msg_request bans = {.id = 7, .name = "bans", .kind = MSG_REQUEST_BANS};
-    const struct msg_request requests[] = {ban_request(MSG_REQUEST_BAN), bans,
-                                           accept_request("review"), ban_request(MSG_REQUEST_UNBAN),
-                                           notice_request("text", 0, 0)};
+    const struct hearsay_request bans = {.id = 7, .name = "bans", .kind = HEARSAY_REQUEST_BANS};
+    const struct hearsay_request requests[] = {
+        ban_request(HEARSAY_REQUEST_BAN), bans, accept_request("review"),
+        ban_request(HEARSAY_REQUEST_UNBAN), notice_request("text", 0, 0)};
 
     for (size_t i = 0; i < 5; i++) {
-        enum msg_response_kind kind = MSG_RESPONSE_ERROR;
-        for (size_t n = 1; kind == MSG_RESPONSE_ERROR; n++) {
+        enum hearsay_response_kind kind = HEARSAY_RESPONSE_ERROR;
+        for (size_t n = 1; kind == HEARSAY_RESPONSE_ERROR; n++) {
             assert_true(n < 100);
             fail_alloc_arm(&fixture->alloc, n);
             kind = handler_fixture_do(fixture, &requests[i]);
             fail_alloc_arm(&fixture->alloc, 0);
-            assert_true(kind != MSG_RESPONSE_ERROR || fixture->answer.error.code == MSG_INTERNAL);
+            assert_true(kind != HEARSAY_RESPONSE_ERROR ||
+                        fixture->answer.error.code == MSG_INTERNAL);
         }
     }
     fixture->client.is_administrator = false;

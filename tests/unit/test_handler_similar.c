@@ -13,10 +13,10 @@
 
 enum { EQUAL = 5, MESSAGES = 8 };
 
-static struct msg_request request_of(uint32_t limit)
+static struct hearsay_request request_of(uint32_t limit)
 {
-    return (struct msg_request){
-        .id = 5, .name = "similar", .kind = MSG_REQUEST_SIMILAR, .similar = {.limit = limit}};
+    return (struct hearsay_request){
+        .id = 5, .name = "similar", .kind = HEARSAY_REQUEST_SIMILAR, .similar = {.limit = limit}};
 }
 
 /* EQUAL messages with one filter, the others with a filter each. */
@@ -27,12 +27,12 @@ static int setup(void **state)
 
     handler_fixture_start(fixture);
     for (uint8_t i = 1; i <= MESSAGES; i++) {
-        struct msg_request request = *handler_fixture_deposit(i, "text", 3600);
+        struct hearsay_request request = *handler_fixture_deposit(i, "text", 3600);
 
         if (i <= EQUAL) {
-            request.deposit.filter = (struct msg_bytes){filter, sizeof(filter)};
+            request.deposit.filter = (struct hearsay_bytes){filter, sizeof(filter)};
         }
-        assert_int_equal(handler_fixture_do(fixture, &request), MSG_RESPONSE_DEPOSITED);
+        assert_int_equal(handler_fixture_do(fixture, &request), HEARSAY_RESPONSE_DEPOSITED);
         fixture->clock.wall_ms++;
         fixture->clock.monotonic_ms++;
     }
@@ -61,15 +61,15 @@ static unsigned run(struct handler_fixture *fixture)
 static void finds_the_flood(void **state)
 {
     struct handler_fixture *fixture = *state;
-    const struct msg_request request = request_of(0);
-    const struct msg_similar_list *list = &fixture->answer.similar_list;
+    const struct hearsay_request request = request_of(0);
+    const struct hearsay_similar_list *list = &fixture->answer.similar_list;
 
     assert_false(handler_run_similar(fixture->service, UINT64_MAX)); /* there is none */
     size_t answers = fixture->answers;
     handler_fixture_ask(fixture, &request);
     assert_int_equal(fixture->answers, answers);
     assert_true(run(fixture) > 2); /* begins, finds, answers: a turn of the loop each */
-    assert_int_equal(fixture->answer.kind, MSG_RESPONSE_SIMILAR_LIST);
+    assert_int_equal(fixture->answer.kind, HEARSAY_RESPONSE_SIMILAR_LIST);
     assert_int_equal(list->messages, MESSAGES);
     assert_int_equal(list->total, 1);
     assert_int_equal(list->group_count, 1);
@@ -84,14 +84,14 @@ static void finds_the_flood(void **state)
 static void one_at_a_time(void **state)
 {
     struct handler_fixture *fixture = *state;
-    const struct msg_request request = request_of(0);
+    const struct hearsay_request request = request_of(0);
 
     handler_fixture_ask(fixture, &request);
     assert_true(handler_run_similar(fixture->service, 0));
     assert_int_equal(handler_fixture_refused(fixture, &request), MSG_RATE_LIMITED);
     assert_true(handler_fixture_finds(fixture, 7));
-    assert_int_equal(handler_fixture_do(fixture, handler_fixture_about(MSG_REQUEST_REMOVE, 8)),
-                     MSG_RESPONSE_REMOVED);
+    assert_int_equal(handler_fixture_do(fixture, handler_fixture_about(HEARSAY_REQUEST_REMOVE, 8)),
+                     HEARSAY_RESPONSE_REMOVED);
     assert_true(run(fixture) > 1);
     assert_int_equal(fixture->answer.similar_list.groups[0].count, EQUAL);
 }
@@ -100,10 +100,10 @@ static void one_at_a_time(void **state)
 static void what_is_not_found_does_not_count(void **state)
 {
     struct handler_fixture *fixture = *state;
-    const struct msg_request request = request_of(0);
+    const struct hearsay_request request = request_of(0);
 
-    assert_int_equal(handler_fixture_do(fixture, handler_fixture_about(MSG_REQUEST_HIDE, 1)),
-                     MSG_RESPONSE_HIDDEN);
+    assert_int_equal(handler_fixture_do(fixture, handler_fixture_about(HEARSAY_REQUEST_HIDE, 1)),
+                     HEARSAY_RESPONSE_HIDDEN);
     handler_fixture_ask(fixture, &request);
     (void)run(fixture);
     assert_int_equal(fixture->answer.similar_list.groups[0].count, EQUAL - 1);
@@ -120,7 +120,7 @@ static void what_is_not_found_does_not_count(void **state)
 static void clock_moves(void **state)
 {
     struct handler_fixture *fixture = *state;
-    const struct msg_request request = request_of(0);
+    const struct hearsay_request request = request_of(0);
     struct host *host = &fixture->service->hosts[0];
 
     handler_fixture_ask(fixture, &request);
@@ -138,7 +138,7 @@ static void clock_moves(void **state)
 static void ends_early(void **state)
 {
     struct handler_fixture *fixture = *state;
-    const struct msg_request request = request_of(0);
+    const struct hearsay_request request = request_of(0);
     bool ran_out = false;
 
     for (unsigned calls = 0; !ran_out; calls++) {
@@ -172,7 +172,7 @@ static void ends_early(void **state)
 static void memory_and_rights(void **state)
 {
     struct handler_fixture *fixture = *state;
-    const struct msg_request request = request_of(0);
+    const struct hearsay_request request = request_of(0);
     size_t n = 0;
 
     do {
@@ -180,10 +180,10 @@ static void memory_and_rights(void **state)
         handler_fixture_ask(fixture, &request);
         (void)run(fixture);
         assert_int_equal(fixture->service->working, 0);
-        if (fixture->answer.kind == MSG_RESPONSE_ERROR) {
+        if (fixture->answer.kind == HEARSAY_RESPONSE_ERROR) {
             assert_int_equal(fixture->answer.error.code, MSG_INTERNAL);
         }
-    } while (fixture->answer.kind == MSG_RESPONSE_ERROR);
+    } while (fixture->answer.kind == HEARSAY_RESPONSE_ERROR);
     assert_true(n > 8);
     fail_alloc_arm(&fixture->alloc, 0);
     fixture->client.is_administrator = false;

@@ -15,8 +15,8 @@ static int read_two(const char *first, const char *second, size_t frame_bytes,
                     struct here **out_here)
 {
     reason[0] = '\0';
-    const struct msg_text texts[] = {{first, strlen(first)},
-                                     {second, second != NULL ? strlen(second) : 0}};
+    const struct hearsay_text texts[] = {{first, strlen(first)},
+                                         {second, second != NULL ? strlen(second) : 0}};
     return here_new(alloc_system(), texts, frame_bytes, out_here, reason);
 }
 
@@ -83,8 +83,8 @@ static void what_is_wrong_is_named(void **state)
     assert_int_equal(read_two("nolabel\n", "geo:u281zd\n", 4096, &own), HERE_REFUSED);
     /* A NUL is no part of a label. */
     struct here *here = NULL;
-    assert_int_equal(here_new(alloc_system(), (struct msg_text[]){{"", 0}, {"topic:a\0b", 9}}, 4096,
-                              &here, reason),
+    assert_int_equal(here_new(alloc_system(), (struct hearsay_text[]){{"", 0}, {"topic:a\0b", 9}},
+                              4096, &here, reason),
                      HERE_REFUSED);
 }
 
@@ -168,12 +168,12 @@ static void memory_that_runs_out(void **state)
 
     fail_alloc_init(&alloc);
     fail_alloc_arm(&alloc, 1);
-    assert_int_equal(
-        here_new(&alloc.alloc, (struct msg_text[]){{"a:1\n", 4}, {NULL, 0}}, 4096, &here, reason),
-        -ERR_NOMEM);
-    assert_int_equal(
-        here_new(&alloc.alloc, (struct msg_text[]){{"a:1\n", 4}, {NULL, 0}}, 4096, &here, reason),
-        0);
+    assert_int_equal(here_new(&alloc.alloc, (struct hearsay_text[]){{"a:1\n", 4}, {NULL, 0}}, 4096,
+                              &here, reason),
+                     -ERR_NOMEM);
+    assert_int_equal(here_new(&alloc.alloc, (struct hearsay_text[]){{"a:1\n", 4}, {NULL, 0}}, 4096,
+                              &here, reason),
+                     0);
     here_free(here);
     assert_int_equal(alloc.live_bytes, 0);
 }

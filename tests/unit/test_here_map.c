@@ -37,7 +37,7 @@ static struct here_address address_of(const char *text)
 static const char *labels_of(const struct here_map *map, const struct here_address *address)
 {
     static char text[8192];
-    struct msg_text labels[LIMIT_LABELS];
+    struct hearsay_text labels[LIMIT_LABELS];
     size_t count = here_map_find(map, address, labels);
     size_t used = 0;
 

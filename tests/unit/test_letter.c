@@ -82,10 +82,10 @@ static void test_a_head_has_these_bytes(void **state)
 
 static void test_a_page_keeps_its_changes(void **state)
 {
-    static const struct msg_change changes[] = {
+    static const struct hearsay_change changes[] = {
         {.seq = 5,
          .has_gone = true,
-         .gone = {.id = {id, sizeof(id)}, .until_ms = 9, .why = MSG_WAS_REMOVED}},
+         .gone = {.id = {id, sizeof(id)}, .until_ms = 9, .why = HEARSAY_WAS_REMOVED}},
         {.seq = 6, .has_rule = true, .rule = {.kind = 3, .number = 2, .created_ms = 4}},
     };
     struct msg_letter letter = {.kind = MSG_LETTER_PAGE,
@@ -99,7 +99,7 @@ static void test_a_page_keeps_its_changes(void **state)
     (void)state;
     struct msg_letter read = pass_through(&letter);
     assert_int_equal(read.page.change_count, 2);
-    assert_int_equal(read.page.changes[0].gone.why, MSG_WAS_REMOVED);
+    assert_int_equal(read.page.changes[0].gone.why, HEARSAY_WAS_REMOVED);
     assert_int_equal(read.page.changes[1].rule.number, 2);
     assert_true(read.page.more);
     assert_true(read.page.digest == UINT64_MAX);
@@ -126,7 +126,7 @@ static void test_what_is_asked_of_a_reader(void **state)
 static void test_what_neighbours_tell(void **state)
 {
     static const uint8_t filter[64] = {1, 2};
-    static const struct msg_summary_group groups[] = {
+    static const struct hearsay_summary_group groups[] = {
         {.union_filter = {filter, 64},
          .least = {1, 0},
          .least_count = 2,
@@ -165,7 +165,7 @@ static void test_what_neighbours_tell(void **state)
     read = pass_through(&letter);
     assert_string_equal(read.summary_ask.host.text, "lobby");
     out.count = 0;
-    letter.summary_ask.host = (struct msg_text){NULL, 0};
+    letter.summary_ask.host = (struct hearsay_text){NULL, 0};
     read = pass_through(&letter);
     assert_null(read.summary_ask.host.text);
 }

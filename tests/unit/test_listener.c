@@ -98,15 +98,15 @@ static void expect_reason(const struct server_fixture *fixture, const char *part
 /* The connection is served: Hello and Ping are answered. */
 static void expect_service(struct server_fixture *fixture, struct peer *peer)
 {
-    struct msg_response response;
+    struct hearsay_response response;
 
     peer_put_hello(peer);
     peer_put_ping(peer, 2);
     peer_send(peer, &fixture->server.loop.uv);
     assert_true(peer_await(peer, &fixture->server.loop.uv, &response));
-    assert_int_equal(response.kind, MSG_RESPONSE_WELCOME);
+    assert_int_equal(response.kind, HEARSAY_RESPONSE_WELCOME);
     assert_true(peer_await(peer, &fixture->server.loop.uv, &response));
-    assert_int_equal(response.kind, MSG_RESPONSE_PONG);
+    assert_int_equal(response.kind, HEARSAY_RESPONSE_PONG);
 }
 
 static void serve_one(struct server_fixture *fixture, int fd, bool is_administrator)
@@ -413,7 +413,7 @@ static void out_of_descriptors(void **state)
     struct rlimit before;
     struct peer here;
     struct peer late;
-    struct msg_response response;
+    struct hearsay_response response;
 
     assert_int_equal(bind_one(fixture, &config), 0);
     peer_init(&here, loop_connect_unix(fixture->path));
@@ -430,7 +430,7 @@ static void out_of_descriptors(void **state)
     peer_put_ping(&here, 3);
     peer_send(&here, &fixture->server.loop.uv);
     assert_true(peer_await(&here, &fixture->server.loop.uv, &response));
-    assert_int_equal(response.kind, MSG_RESPONSE_PONG);
+    assert_int_equal(response.kind, HEARSAY_RESPONSE_PONG);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 
     peer_deinit(&late);

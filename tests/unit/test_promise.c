@@ -184,7 +184,7 @@ static void answer_query(const struct lie *lie, struct fake_peer *peer, uint64_t
 {
     static uint8_t ids[ROWS_MAX][LIMIT_ID_BYTES];
     static struct msg_result results[ROWS_MAX];
-    struct msg_response response = {.id = request_id, .kind = MSG_RESPONSE_RESULTS};
+    struct hearsay_response response = {.id = request_id, .kind = HEARSAY_RESPONSE_RESULTS};
 
     memset(results, 0, sizeof(results));
     for (unsigned i = 0; i < lie->count; i++) {
@@ -198,11 +198,11 @@ static void answer_query(const struct lie *lie, struct fake_peer *peer, uint64_t
                                          .distance_ppm = row->distance_ppm,
                                          .deposited_ms = row->deposited_ms};
         if (lie->extra == HOST) {
-            results[i].host = (struct msg_text){"lobby", 5};
+            results[i].host = (struct hearsay_text){"lobby", 5};
         }
         if (lie->extra == PAYLOAD) {
-            results[i].payload = (struct msg_bytes){wanted, 3};
-            results[i].media_type = (struct msg_text){"text/plain", 10};
+            results[i].payload = (struct hearsay_bytes){wanted, 3};
+            results[i].media_type = (struct hearsay_text){"text/plain", 10};
         }
     }
     response.results.results = results;
@@ -213,31 +213,31 @@ static void answer_query(const struct lie *lie, struct fake_peer *peer, uint64_t
 /* Queries get the lie, gets another message, and exports one message more than was asked for. */
 static void script(struct fake_peer *peer, void *context)
 {
-    struct msg_request request;
+    struct hearsay_request request;
 
     if (!fake_greet(peer, 8)) {
         return;
     }
     while (fake_read(peer, &request)) {
-        struct msg_exported_message exported[2];
-        struct msg_response response = {.id = request.id};
+        struct hearsay_exported_message exported[2];
+        struct hearsay_response response = {.id = request.id};
         memset(exported, 0, sizeof(exported));
         switch (request.kind) {
-        case MSG_REQUEST_QUERY:
+        case HEARSAY_REQUEST_QUERY:
             answer_query(context, peer, request.id);
             continue;
-        case MSG_REQUEST_GET:
-            response.kind = MSG_RESPONSE_GOT;
-            response.got.id = (struct msg_bytes){other, LIMIT_ID_BYTES};
-            response.got.payload = (struct msg_bytes){other, 3};
-            response.got.media_type = (struct msg_text){"text/plain", 10};
+        case HEARSAY_REQUEST_GET:
+            response.kind = HEARSAY_RESPONSE_GOT;
+            response.got.id = (struct hearsay_bytes){other, LIMIT_ID_BYTES};
+            response.got.payload = (struct hearsay_bytes){other, 3};
+            response.got.media_type = (struct hearsay_text){"text/plain", 10};
             break;
         default:
-            response.kind = MSG_RESPONSE_EXPORTED;
+            response.kind = HEARSAY_RESPONSE_EXPORTED;
             for (int i = 0; i < 2; i++) {
-                exported[i].id = (struct msg_bytes){other, LIMIT_ID_BYTES};
-                exported[i].filter = (struct msg_bytes){other, 8};
-                exported[i].payload = (struct msg_bytes){other, 5};
+                exported[i].id = (struct hearsay_bytes){other, LIMIT_ID_BYTES};
+                exported[i].filter = (struct hearsay_bytes){other, 8};
+                exported[i].payload = (struct hearsay_bytes){other, 5};
             }
             response.exported.messages = exported;
             response.exported.message_count = 2;

@@ -128,7 +128,7 @@ static void check_given(const struct fixture *fixture, size_t count)
 
 static bool answer(struct fake_peer *peer, uint64_t id)
 {
-    struct msg_response response = {.id = id, .kind = MSG_RESPONSE_PONG};
+    struct hearsay_response response = {.id = id, .kind = HEARSAY_RESPONSE_PONG};
     return fake_send(peer, &response);
 }
 
@@ -136,8 +136,8 @@ static bool answer(struct fake_peer *peer, uint64_t id)
 static void script_swaps(struct fake_peer *peer, void *context)
 {
     (void)context;
-    struct msg_request first;
-    struct msg_request second;
+    struct hearsay_request first;
+    struct hearsay_request second;
     if (!fake_greet(peer, 16)) {
         return;
     }
@@ -165,7 +165,7 @@ static void test_order(void **state)
 static void script_echoes(struct fake_peer *peer, void *context)
 {
     (void)context;
-    struct msg_request request;
+    struct hearsay_request request;
     if (!fake_greet(peer, 16)) {
         return;
     }
@@ -190,7 +190,7 @@ static void test_interactive(void **state)
 static void script_drops(struct fake_peer *peer, void *context)
 {
     (void)context;
-    struct msg_request request;
+    struct hearsay_request request;
     if (!fake_greet(peer, 16)) {
         return;
     }
@@ -242,12 +242,12 @@ struct refusals {
 static void script_refuses(struct fake_peer *peer, void *context)
 {
     struct refusals *refusals = context;
-    struct msg_request request;
+    struct hearsay_request request;
     if (!fake_greet(peer, 4)) {
         return;
     }
     while (fake_read(peer, &request)) {
-        struct msg_response response = {.id = request.id, .kind = MSG_RESPONSE_PONG};
+        struct hearsay_response response = {.id = request.id, .kind = HEARSAY_RESPONSE_PONG};
         if (refusals->count > 0) {
             refusals->count--;
             response = fake_error(request.id, refusals->code, refusals->retry_after_ms);
@@ -306,13 +306,13 @@ struct limited {
 static void script_limits(struct fake_peer *peer, void *context)
 {
     struct limited *limited = context;
-    struct msg_request request;
+    struct hearsay_request request;
     if (!fake_greet(peer, 1024)) {
         return;
     }
     limited->at_ms = pump_now_ms();
     while (fake_read(peer, &request)) {
-        struct msg_response response = {.id = request.id, .kind = MSG_RESPONSE_PONG};
+        struct hearsay_response response = {.id = request.id, .kind = HEARSAY_RESPONSE_PONG};
         int64_t now_ms = pump_now_ms();
         limited->tokens += (double)(now_ms - limited->at_ms) / 5;
         limited->at_ms = now_ms;

@@ -28,9 +28,9 @@ struct seeker {
     unsigned times_charged; /* with time of a thread */
 };
 
-static void on_respond(struct requester *client, const struct msg_response *response)
+static void on_respond(struct requester *client, const struct hearsay_response *response)
 {
-    assert_int_equal(response->kind, MSG_RESPONSE_RESULTS);
+    assert_int_equal(response->kind, HEARSAY_RESPONSE_RESULTS);
     ((struct seeker *)(void *)client)->answers++;
 }
 
@@ -93,11 +93,11 @@ static void leave(struct seeker *seeker)
 static void search(struct handler_fixture *fixture, struct seeker *seeker, uint32_t parts)
 {
     static const uint8_t filter[HANDLER_FILTER_BYTES] = {0xff, 0xff};
-    struct msg_query_part part[LIMIT_PARTS];
-    const struct msg_request request = {
+    struct hearsay_query_part part[LIMIT_PARTS];
+    const struct hearsay_request request = {
         .id = 9,
         .name = "query",
-        .kind = MSG_REQUEST_QUERY,
+        .kind = HEARSAY_REQUEST_QUERY,
         .query = {.k = 10,
                   .parts = part,
                   .part_count = parts,
@@ -106,11 +106,11 @@ static void search(struct handler_fixture *fixture, struct seeker *seeker, uint3
                   .until_ms = 0, /* the messages were deposited at 0 */
                   .metric = MSG_METRIC_BITS,
                   .order = MSG_ORDER_SIMILARITY,
-                  .scope = MSG_SCOPE_HERE},
+                  .scope = HEARSAY_SCOPE_HERE},
     };
 
     for (uint32_t p = 0; p < parts; p++) {
-        part[p] = (struct msg_query_part){.filter = {filter, sizeof(filter)}};
+        part[p] = (struct hearsay_query_part){.filter = {filter, sizeof(filter)}};
     }
     handler_handle(fixture->service, &seeker->client, &request);
 }

@@ -17,7 +17,7 @@ static const char *told(struct resume *resume, uint32_t number, int64_t at_ms)
 {
     static struct msg_error error;
     uint8_t token[RESUME_TOKEN_BYTES];
-    const struct msg_bytes shown = {token, sizeof(token)};
+    const struct hearsay_bytes shown = {token, sizeof(token)};
 
     make_token(number, token);
     return resume_take(resume, &shown, at_ms, &error) ? error.message : NULL;
@@ -79,7 +79,7 @@ static void test_tokens_of_other_sizes(void **state)
     (void)state;
     note(&resume, 0, "of zeros", 0);
     for (size_t size = 0; size <= sizeof(token); size++) {
-        const struct msg_bytes shown = {size > 0 ? token : NULL, size};
+        const struct hearsay_bytes shown = {size > 0 ? token : NULL, size};
 
         if (size != RESUME_TOKEN_BYTES) {
             assert_false(resume_take(&resume, &shown, 0, &error));

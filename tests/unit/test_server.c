@@ -133,9 +133,9 @@ static void connect_to(struct fixture *fixture, struct peer *peer)
 }
 
 static void expect(struct fixture *fixture, struct peer *peer, uint64_t id,
-                   enum msg_response_kind kind)
+                   enum hearsay_response_kind kind)
 {
-    struct msg_response response;
+    struct hearsay_response response;
 
     assert_true(peer_await(peer, &fixture->server.loop.uv, &response));
     assert_int_equal(response.id, id);
@@ -147,7 +147,7 @@ static void greet(struct fixture *fixture, struct peer *peer)
     connect_to(fixture, peer);
     peer_put_hello(peer);
     peer_send(peer, &fixture->server.loop.uv);
-    expect(fixture, peer, 1, MSG_RESPONSE_WELCOME);
+    expect(fixture, peer, 1, HEARSAY_RESPONSE_WELCOME);
 }
 
 /* Turns until so many sessions are left. */
@@ -183,7 +183,7 @@ static void hurry_ticks(struct fixture *fixture)
 static void messages_outlive_a_restart(void **state)
 {
     struct fixture *fixture = *state;
-    struct msg_response response;
+    struct hearsay_response response;
     struct peer peer;
     uint8_t store_id[PERSIST_STORE_ID_BYTES];
 
@@ -191,7 +191,7 @@ static void messages_outlive_a_restart(void **state)
     memcpy(store_id, fixture->server.service->store.store_id, sizeof(store_id));
     peer_put(&peer, server_fixture_deposit(2, 1));
     peer_send(&peer, &fixture->server.loop.uv);
-    expect(fixture, &peer, 2, MSG_RESPONSE_DEPOSITED);
+    expect(fixture, &peer, 2, HEARSAY_RESPONSE_DEPOSITED);
     peer_deinit(&peer);
     await_sessions(fixture, 0);
     stop(fixture);
@@ -202,7 +202,7 @@ static void messages_outlive_a_restart(void **state)
     peer_put(&peer, server_fixture_query(3, 1));
     peer_send(&peer, &fixture->server.loop.uv);
     assert_true(peer_await(&peer, &fixture->server.loop.uv, &response));
-    assert_int_equal(response.kind, MSG_RESPONSE_RESULTS);
+    assert_int_equal(response.kind, HEARSAY_RESPONSE_RESULTS);
     assert_int_equal(response.results.result_count, 1);
     peer_deinit(&peer);
     stop(fixture);
@@ -224,7 +224,7 @@ static void stop_answers_what_is_under_way(void **state)
     await_received(fixture, &busy);
     assert_int_equal(raise(SIGTERM), 0);
     for (unsigned i = 0; i < 100; i++) {
-        expect(fixture, &busy, 100 + i, MSG_RESPONSE_DEPOSITED);
+        expect(fixture, &busy, 100 + i, HEARSAY_RESPONSE_DEPOSITED);
     }
     peer_await_end(&busy, &fixture->server.loop.uv);
     peer_await_end(&idle, &fixture->server.loop.uv);
@@ -369,7 +369,7 @@ static void changed_profile_is_the_configurations_fault(void **state)
     greet(fixture, &peer);
     peer_put(&peer, server_fixture_deposit(2, 1));
     peer_send(&peer, &fixture->server.loop.uv);
-    expect(fixture, &peer, 2, MSG_RESPONSE_DEPOSITED);
+    expect(fixture, &peer, 2, HEARSAY_RESPONSE_DEPOSITED);
     peer_deinit(&peer);
     stop(fixture);
     load(fixture, "[host default]\nprofile = v1:256/2\n");
@@ -453,8 +453,8 @@ static void reload_is_all_or_nothing(void **state)
 static void ticks_do_what_is_due(void **state)
 {
     struct fixture *fixture = *state;
-    struct msg_request request = *server_fixture_deposit(2, 1);
-    struct msg_response response;
+    struct hearsay_request request = *server_fixture_deposit(2, 1);
+    struct hearsay_response response;
     struct peer peer;
     struct peer silent;
 
@@ -463,7 +463,7 @@ static void ticks_do_what_is_due(void **state)
     request.deposit.ttl_s = 1;
     peer_put(&peer, &request);
     peer_send(&peer, &fixture->server.loop.uv);
-    expect(fixture, &peer, 2, MSG_RESPONSE_DEPOSITED);
+    expect(fixture, &peer, 2, HEARSAY_RESPONSE_DEPOSITED);
     assert_int_equal(fixture->server.service->usage.messages, 1);
     connect_to(fixture, &silent);
     while (fixture->server.sessions.count < 2) {

@@ -110,7 +110,7 @@ static void a_failed_group_changes_nothing(void **state)
     service_fixture_withdraw(fixture, "alpha", 1);
     fake_persist_fail_next(fixture->persist);
     assert_int_equal(fake_persist_commit(fixture->persist), 9);
-    assert_int_equal(fixture->last, MSG_RESPONSE_ERROR);
+    assert_int_equal(fixture->last, HEARSAY_RESPONSE_ERROR);
     assert_int_equal(fixture->code, MSG_STORAGE);
     assert_memory_equal(&fixture->service->usage, &before, sizeof(before));
     assert_memory_equal(&fixture->service->hosts[1].usage, &none, sizeof(none));
@@ -337,7 +337,7 @@ static void stopping_sweeps_no_more(void **state)
     service_fixture_send_deposit(fixture, "beta", 1, SERVICE_FIXTURE_LONG_S);
     fixture->service->stopping = true;
     assert_true(fake_persist_commit(fixture->persist) >= 2);
-    assert_int_equal(fixture->last, MSG_RESPONSE_DEPOSITED);
+    assert_int_equal(fixture->last, HEARSAY_RESPONSE_DEPOSITED);
     assert_int_equal(fixture->service->working, 0);
     service_sweep(fixture->service);
     assert_int_equal(fake_persist_commit(fixture->persist), 0);

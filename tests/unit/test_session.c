@@ -16,7 +16,7 @@
 
 enum { STUCK_MS = 30 * 1000, TRANSCRIPT_MAX = 16 * 1024 };
 
-static const struct msg_response pong = {.id = 5, .kind = MSG_RESPONSE_PONG};
+static const struct hearsay_response pong = {.id = 5, .kind = HEARSAY_RESPONSE_PONG};
 
 /* --- frames ----------------------------------------------------------------------------------- */
 
@@ -108,11 +108,11 @@ static void bytes_may_come_one_by_one(void **state)
             server_fixture_turn(fixture, NULL);
         }
     }
-    session_fixture_expect(fixture, &peer, 1, MSG_RESPONSE_WELCOME);
-    session_fixture_expect(fixture, &peer, 2, MSG_RESPONSE_PONG);
-    session_fixture_expect(fixture, &peer, 3, MSG_RESPONSE_RESULTS);
+    session_fixture_expect(fixture, &peer, 1, HEARSAY_RESPONSE_WELCOME);
+    session_fixture_expect(fixture, &peer, 2, HEARSAY_RESPONSE_PONG);
+    session_fixture_expect(fixture, &peer, 3, HEARSAY_RESPONSE_RESULTS);
     session_fixture_expect_error(fixture, &peer, 1, MSG_INVALID, "Hello is sent once");
-    session_fixture_expect(fixture, &peer, 4, MSG_RESPONSE_PONG);
+    session_fixture_expect(fixture, &peer, 4, HEARSAY_RESPONSE_PONG);
     session_fixture_expect_error(fixture, &peer, 0, MSG_MALFORMED, "");
     session_fixture_expect_end(fixture, &peer);
     session_fixture_leave(fixture, &peer);
@@ -131,7 +131,7 @@ static void many_frames_in_one_read(void **state)
     }
     session_fixture_send_all(fixture, &peer);
     for (uint64_t id = 2; id < 1000; id++) {
-        session_fixture_expect(fixture, &peer, id, MSG_RESPONSE_PONG);
+        session_fixture_expect(fixture, &peer, id, HEARSAY_RESPONSE_PONG);
     }
     session_fixture_leave(fixture, &peer);
 }
@@ -158,7 +158,7 @@ static void broken_streams_end(void **state)
         peer_put_bytes(&peer, broken[i].bytes, broken[i].count);
         peer_put_ping(&peer, 3);
         session_fixture_send_all(fixture, &peer);
-        session_fixture_expect(fixture, &peer, 2, MSG_RESPONSE_PONG);
+        session_fixture_expect(fixture, &peer, 2, HEARSAY_RESPONSE_PONG);
         session_fixture_expect_error(fixture, &peer, 0, MSG_MALFORMED, broken[i].sentence);
         session_fixture_expect_end(fixture, &peer);
         session_fixture_leave(fixture, &peer);
@@ -169,7 +169,7 @@ static void broken_streams_end(void **state)
 static void wrong_fields_do_not_end_it(void **state)
 {
     struct server_fixture *fixture = *state;
-    const struct msg_request no_id = {.id = 7, .kind = MSG_REQUEST_GET};
+    const struct hearsay_request no_id = {.id = 7, .kind = HEARSAY_REQUEST_GET};
     struct peer peer;
 
     server_fixture_greet(fixture, &peer);
@@ -177,7 +177,7 @@ static void wrong_fields_do_not_end_it(void **state)
     peer_put_ping(&peer, 8);
     session_fixture_send_all(fixture, &peer);
     session_fixture_expect_error(fixture, &peer, 7, MSG_INVALID, "");
-    session_fixture_expect(fixture, &peer, 8, MSG_RESPONSE_PONG);
+    session_fixture_expect(fixture, &peer, 8, HEARSAY_RESPONSE_PONG);
     session_fixture_leave(fixture, &peer);
 }
 
@@ -186,9 +186,9 @@ static void wrong_fields_do_not_end_it(void **state)
 static void nothing_is_served_before_hello(void **state)
 {
     struct server_fixture *fixture = *state;
-    const struct msg_request no_id = {.id = 7, .kind = MSG_REQUEST_GET};
-    const struct msg_request future = {
-        .id = 9, .kind = MSG_REQUEST_HELLO, .hello = {.versions = {77}, .version_count = 1}};
+    const struct hearsay_request no_id = {.id = 7, .kind = HEARSAY_REQUEST_GET};
+    const struct hearsay_request future = {
+        .id = 9, .kind = HEARSAY_REQUEST_HELLO, .hello = {.versions = {77}, .version_count = 1}};
     struct peer peer;
 
     server_fixture_connect(fixture, &peer);
@@ -252,7 +252,7 @@ static void idle_sessions_end(void **state)
     session_tick(session, session->activity_ms + 60 * 1000);
     assert_int_equal(session->state, SESSION_OPEN);
     fake_persist_commit(fixture->persist);
-    session_fixture_expect(fixture, &peer, 100, MSG_RESPONSE_DEPOSITED);
+    session_fixture_expect(fixture, &peer, 100, HEARSAY_RESPONSE_DEPOSITED);
     session_tick(session, session->activity_ms + 60 * 1000 - 1);
     assert_int_equal(session->state, SESSION_OPEN);
     limits->idle_timeout_s = 0;
@@ -287,7 +287,7 @@ static void requests_in_flight_are_bounded(void **state)
         assert_true(taken < 8 || !session->transport.reading);
         assert_int_equal(fake_persist_commit(fixture->persist), taken);
         for (uint32_t i = 0; i < taken; i++) {
-            session_fixture_expect(fixture, &peer, id++, MSG_RESPONSE_DEPOSITED);
+            session_fixture_expect(fixture, &peer, id++, HEARSAY_RESPONSE_DEPOSITED);
         }
     }
     assert_int_equal(fake_persist_count(fixture->persist), 30);
@@ -299,7 +299,7 @@ static void a_clock_that_is_set_holds_all_clients(void **state)
 {
     struct server_fixture *fixture = *state;
     struct service *service = fixture->server.service;
-    struct msg_response response;
+    struct hearsay_response response;
     struct peer peers[2];
 
     server_fixture_greet(fixture, &peers[0]);
@@ -319,7 +319,7 @@ static void a_clock_that_is_set_holds_all_clients(void **state)
     service->is_setting_clock = false;
     loop_wake(&fixture->server.loop); /* in the daemon an operation's end does so */
     for (unsigned i = 0; i < 2; i++) {
-        session_fixture_expect(fixture, &peers[i], 2, MSG_RESPONSE_PONG);
+        session_fixture_expect(fixture, &peers[i], 2, HEARSAY_RESPONSE_PONG);
     }
     session_fixture_leave(fixture, &peers[1]);
     session_fixture_leave(fixture, &peers[0]);
@@ -331,7 +331,7 @@ static void who_waits_for_the_store_takes_turns(void **state)
     struct server_fixture *fixture = *state;
     struct service *service = fixture->server.service;
     const size_t congested = 16 * 1024 * 1024;
-    struct msg_response response;
+    struct hearsay_response response;
     struct peer writer;
     struct peer reader;
 
@@ -347,12 +347,12 @@ static void who_waits_for_the_store_takes_turns(void **state)
     for (uint64_t id = 2; id < 6; id++) {
         peer_put_ping(&reader, id);
         session_fixture_send_all(fixture, &reader);
-        session_fixture_expect(fixture, &reader, id, MSG_RESPONSE_PONG);
+        session_fixture_expect(fixture, &reader, id, HEARSAY_RESPONSE_PONG);
     }
     assert_false(peer_take(&writer, &response));
     session->client.writes--;
     loop_wake(&fixture->server.loop); /* in the daemon an operation's end does so */
-    session_fixture_expect(fixture, &writer, 2, MSG_RESPONSE_PONG);
+    session_fixture_expect(fixture, &writer, 2, HEARSAY_RESPONSE_PONG);
     service->writing_bytes -= congested;
     session_fixture_leave(fixture, &reader);
     session_fixture_leave(fixture, &writer);
@@ -381,7 +381,7 @@ static void unread_answers_stop_the_requests(void **state)
         assert_true(transport_output_bytes(&session->transport) <= cap);
     }
     while (next < asked) {
-        session_fixture_expect(fixture, &peer, next++, MSG_RESPONSE_PONG);
+        session_fixture_expect(fixture, &peer, next++, HEARSAY_RESPONSE_PONG);
     }
     assert_int_equal(session->state, SESSION_OPEN);
     session_fixture_leave(fixture, &peer);
@@ -431,8 +431,8 @@ static void the_slowest_is_dropped_at_the_common_bound(void **state)
     assert_int_equal(sessions[0]->state, SESSION_OPEN);
     assert_int_equal(sessions[2]->state, SESSION_OPEN);
     assert_in_range(fixture->server.sessions.output_bytes, 60000, 61000);
-    session_fixture_expect(fixture, &peers[0], 6, MSG_RESPONSE_GOT);
-    session_fixture_expect(fixture, &peers[2], 6, MSG_RESPONSE_GOT);
+    session_fixture_expect(fixture, &peers[0], 6, HEARSAY_RESPONSE_GOT);
+    session_fixture_expect(fixture, &peers[2], 6, HEARSAY_RESPONSE_GOT);
     assert_int_equal(fixture->server.sessions.output_bytes, 0);
     server_fixture_await_sessions(fixture, 2);
     peer_deinit(&peers[1]);
@@ -465,7 +465,7 @@ static void sessions_are_bounded(void **state)
 {
     struct server_fixture *fixture = *state;
     struct config_limits *limits = &fixture->server.service->config.limits;
-    struct msg_response response;
+    struct hearsay_response response;
     struct peer peers[70];
     unsigned count = 0;
 
@@ -484,7 +484,7 @@ static void sessions_are_bounded(void **state)
     server_fixture_await_sessions(fixture, 65);
     peer_put_ping(&peers[0], 2); /* who was here first is still served */
     session_fixture_send_all(fixture, &peers[0]);
-    session_fixture_expect(fixture, &peers[0], 2, MSG_RESPONSE_PONG);
+    session_fixture_expect(fixture, &peers[0], 2, HEARSAY_RESPONSE_PONG);
     for (unsigned i = 0; i <= count; i++) {
         peer_deinit(&peers[i]);
     }

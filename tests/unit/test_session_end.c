@@ -85,8 +85,8 @@ static void no_memory_for_a_request(void **state)
 
 static void watch_all(struct server_fixture *fixture, struct session *session)
 {
-    const struct msg_request *query = server_fixture_query(50, 1);
-    struct msg_request request = {.id = query->id, .kind = MSG_REQUEST_WATCH};
+    const struct hearsay_request *query = server_fixture_query(50, 1);
+    struct hearsay_request request = {.id = query->id, .kind = HEARSAY_REQUEST_WATCH};
 
     request.watch.query = query->query;
     request.watch.query.k = 0;
@@ -184,9 +184,9 @@ static void half_close_is_answered(void **state)
         }
         for (uint32_t i = 0; i < taken; i++) {
             if (id == 116 && i == 0) { /* overtakes those that wait for the store */
-                session_fixture_expect(fixture, &peer, 3, MSG_RESPONSE_RESULTS);
+                session_fixture_expect(fixture, &peer, 3, HEARSAY_RESPONSE_RESULTS);
             }
-            session_fixture_expect(fixture, &peer, id++, MSG_RESPONSE_DEPOSITED);
+            session_fixture_expect(fixture, &peer, id++, HEARSAY_RESPONSE_DEPOSITED);
         }
     }
     session_fixture_expect_end(fixture, &peer);
@@ -205,7 +205,7 @@ static void half_close_within_a_frame(void **state)
     peer_put_bytes(&peer, "\0\0\0\7ab", 6);
     session_fixture_send_all(fixture, &peer);
     peer_shut_down(&peer);
-    session_fixture_expect(fixture, &peer, 2, MSG_RESPONSE_PONG);
+    session_fixture_expect(fixture, &peer, 2, HEARSAY_RESPONSE_PONG);
     session_fixture_expect_end(fixture, &peer);
     server_fixture_await_sessions(fixture, 0);
     peer_deinit(&peer);
@@ -289,7 +289,7 @@ static void stop_answers_what_was_received(void **state)
     session_fixture_await_work(fixture, 4);
     fake_persist_commit(fixture->persist);
     for (uint64_t id = 100; id < 112; id++) {
-        session_fixture_expect(fixture, &busy, id, MSG_RESPONSE_DEPOSITED);
+        session_fixture_expect(fixture, &busy, id, HEARSAY_RESPONSE_DEPOSITED);
     }
     session_fixture_expect_end(fixture, &busy);
     sessions_stop(&fixture->server.sessions); /* ending already: harmless */

@@ -56,8 +56,8 @@ static void add(struct fixture *fixture, unsigned at, const char *text)
 
 static void watch(struct fixture *fixture, unsigned at)
 {
-    const struct msg_request *query = server_fixture_query(2, 1);
-    struct msg_request request = {.id = 2, .name = "watch", .kind = MSG_REQUEST_WATCH};
+    const struct hearsay_request *query = server_fixture_query(2, 1);
+    struct hearsay_request request = {.id = 2, .name = "watch", .kind = HEARSAY_REQUEST_WATCH};
 
     request.watch.query = query->query;
     request.watch.query.k = 0;

@@ -157,9 +157,9 @@ static void finish(struct server_fixture *fixture, struct secure_peer *peer)
 static void put_deposit(struct secure_peer *peer, uint64_t id, size_t payload_bytes)
 {
     static const uint8_t payload[64 * 1024];
-    struct msg_request request = *server_fixture_deposit(id, (uint8_t)id);
+    struct hearsay_request request = *server_fixture_deposit(id, (uint8_t)id);
 
-    request.deposit.payload = (struct msg_bytes){payload, payload_bytes};
+    request.deposit.payload = (struct hearsay_bytes){payload, payload_bytes};
     peer_put(&peer->plain, &request);
 }
 
@@ -328,7 +328,7 @@ static void test_records_take_turns(void **state)
                 0);
     look_ns = RECORD_NS;
     for (uint64_t i = 0; i < PINGS; i++) {
-        struct msg_response response;
+        struct hearsay_response response;
         while (BIO_ctrl_pending(flooder.out) < 32768) {
             for (int j = 0; j < ROUND; j++) {
                 assert_int_equal(SSL_key_update(flooder.ssl, SSL_KEY_UPDATE_REQUESTED), 1);

@@ -231,7 +231,7 @@ static bool is_missed(struct watch_fixture *fixture, size_t n)
     fail_alloc_arm(&fixture->alloc, n);
     (void)fake_persist_commit(fixture->persist);
     fail_alloc_arm(&fixture->alloc, 0);
-    return sender->answer == MSG_RESPONSE_ERROR;
+    return sender->answer == HEARSAY_RESPONSE_ERROR;
 }
 
 /*
@@ -318,7 +318,7 @@ static void test_limits(void **state)
         watch_fixture_watch(fixture, &fixture->clients[0], WATCH_FIXTURE_NOW);
     }
     watch_fixture_watch_place(fixture, &fixture->clients[0], 1, WATCH_FIXTURE_NOW, false);
-    assert_int_equal(fixture->clients[0].answer, MSG_RESPONSE_ERROR);
+    assert_int_equal(fixture->clients[0].answer, HEARSAY_RESPONSE_ERROR);
     assert_int_equal(fixture->clients[0].refusal, MSG_QUOTA);
     watch_fixture_watch(fixture, &fixture->clients[1], WATCH_FIXTURE_NOW);
     watch_fixture_watch(fixture, &fixture->clients[1], WATCH_FIXTURE_NOW);

@@ -113,7 +113,8 @@ static void test_pages_cost_tokens(void **state)
     enum { BURST = 12, FIRST = BURST - 1 - BURST / 4, PAGES = FIRST + 4 };
     struct watch_fixture *fixture = *state;
     struct watch_client *client = &fixture->clients[0];
-    const struct msg_request get = {.id = 6, .name = "summary", .kind = MSG_REQUEST_SUMMARY};
+    const struct hearsay_request get = {
+        .id = 6, .name = "summary", .kind = HEARSAY_REQUEST_SUMMARY};
 
     watch_fixture_deposit(fixture, 1, PAGES * PAGE);
     limit(fixture, client, BURST);
@@ -123,10 +124,10 @@ static void test_pages_cost_tokens(void **state)
     assert_false(watch_is_due(fixture->service)); /* nothing turns until a token is there */
     for (int i = 0; i < BURST / 4; i++) {
         handler_handle(fixture->service, &client->client, &get);
-        assert_int_equal(client->answer, MSG_RESPONSE_SUMMARIZED);
+        assert_int_equal(client->answer, HEARSAY_RESPONSE_SUMMARIZED);
     }
     handler_handle(fixture->service, &client->client, &get);
-    assert_int_equal(client->answer, MSG_RESPONSE_ERROR);
+    assert_int_equal(client->answer, HEARSAY_RESPONSE_ERROR);
     assert_int_equal(client->refusal, MSG_RATE_LIMITED);
     watch_fixture_settle(fixture);
     watch_fixture_expect(client, 1, FIRST * PAGE);

@@ -25,22 +25,22 @@ static void note_push(struct watch_client *client, const struct msg_match *match
     client->count++;
 }
 
-static void on_respond(struct requester *handler, const struct msg_response *response)
+static void on_respond(struct requester *handler, const struct hearsay_response *response)
 {
     struct watch_client *client = CONTAINER_OF(handler, struct watch_client, client);
 
     if (handler->is_gone) {
         return;
     }
-    if (response->kind == MSG_RESPONSE_MATCH) {
+    if (response->kind == HEARSAY_RESPONSE_MATCH) {
         note_push(client, &response->match);
         return;
     }
     client->answer = response->kind;
-    if (response->kind == MSG_RESPONSE_WATCHING) {
+    if (response->kind == HEARSAY_RESPONSE_WATCHING) {
         client->watch_id = response->watching.watch_id;
         client->watching_seq = response->watching.seq;
-    } else if (response->kind == MSG_RESPONSE_ERROR) {
+    } else if (response->kind == HEARSAY_RESPONSE_ERROR) {
         client->refusal = response->error.code;
     }
 }
@@ -190,7 +190,7 @@ void watch_fixture_deposit_for(struct watch_fixture *fixture, unsigned place, ui
 {
     uint8_t id[MESSAGE_ID_BYTES] = {0};
     const uint32_t number = ++fixture->deposits;
-    struct msg_request request = {.id = 9, .name = "deposit", .kind = MSG_REQUEST_DEPOSIT};
+    struct hearsay_request request = {.id = 9, .name = "deposit", .kind = HEARSAY_REQUEST_DEPOSIT};
 
     id[0] = (uint8_t)number;
     memcpy(id + 1, &number, sizeof(number));
@@ -214,14 +214,15 @@ void watch_fixture_deposit(struct watch_fixture *fixture, unsigned place, unsign
     }
     (void)fake_persist_commit(fixture->persist);
     assert_int_equal(fixture->clients[WATCH_FIXTURE_CLIENTS - 1].answer,
-                     count > 0 ? (int)MSG_RESPONSE_DEPOSITED : 0);
+                     count > 0 ? (int)HEARSAY_RESPONSE_DEPOSITED : 0);
 }
 
 void watch_fixture_watch_place(struct watch_fixture *fixture, struct watch_client *client,
                                unsigned place, int64_t after_seq, bool with_payload)
 {
-    const struct msg_query_part part = {.filter = {filter_of(place), WATCH_FIXTURE_FILTER_BYTES}};
-    struct msg_request request = {.id = 5, .name = "watch", .kind = MSG_REQUEST_WATCH};
+    const struct hearsay_query_part part = {
+        .filter = {filter_of(place), WATCH_FIXTURE_FILTER_BYTES}};
+    struct hearsay_request request = {.id = 5, .name = "watch", .kind = HEARSAY_REQUEST_WATCH};
 
     request.watch.query = (struct msg_query){
         .host = {fixture->host, fixture->host != NULL ? strlen(fixture->host) : 0},
@@ -232,11 +233,11 @@ void watch_fixture_watch_place(struct watch_fixture *fixture, struct watch_clien
         .until_ms = INT64_MAX,
         .metric = MSG_METRIC_BITS,
         .order = MSG_ORDER_SIMILARITY,
-        .scope = MSG_SCOPE_HERE,
+        .scope = HEARSAY_SCOPE_HERE,
         .with_payload = with_payload,
     };
     request.watch.after_seq = after_seq == WATCH_FIXTURE_NOW ? UINT64_MAX : (uint64_t)after_seq;
-    client->answer = MSG_RESPONSE_PONG;
+    client->answer = HEARSAY_RESPONSE_PONG;
     handler_handle(fixture->service, &client->client, &request);
 }
 
@@ -244,7 +245,7 @@ void watch_fixture_watch(struct watch_fixture *fixture, struct watch_client *cli
                          int64_t after_seq)
 {
     watch_fixture_watch_place(fixture, client, 1, after_seq, false);
-    assert_int_equal(client->answer, MSG_RESPONSE_WATCHING);
+    assert_int_equal(client->answer, HEARSAY_RESPONSE_WATCHING);
 }
 
 void watch_fixture_settle(struct watch_fixture *fixture)

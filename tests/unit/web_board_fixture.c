@@ -21,7 +21,7 @@ static void world_init(struct web_board_world *world)
     assert_int_equal(pthread_cond_init(&world->changed, NULL), 0);
 }
 
-static void send_all(int fd, const struct msg_response *response)
+static void send_all(int fd, const struct hearsay_response *response)
 {
     struct bytes output;
     bytes_init(&output, alloc_system());
@@ -33,35 +33,36 @@ static void send_all(int fd, const struct msg_response *response)
 void web_board_push_match(struct web_board_world *world, uint64_t seq)
 {
     static const uint8_t id[LIMIT_ID_BYTES] = "a new message..";
-    struct msg_response response = {.kind = MSG_RESPONSE_MATCH};
+    struct hearsay_response response = {.kind = HEARSAY_RESPONSE_MATCH};
     response.match.watch_id = world->watch_id;
     response.match.seq = seq;
-    response.match.result.id = (struct msg_bytes){id, LIMIT_ID_BYTES};
-    response.match.result.payload = (struct msg_bytes){(const uint8_t *)"new", 3};
+    response.match.result.id = (struct hearsay_bytes){id, LIMIT_ID_BYTES};
+    response.match.result.payload = (struct hearsay_bytes){(const uint8_t *)"new", 3};
     send_all(world->house_fd, &response);
 }
 
 void web_board_push_here_change(struct web_board_world *world)
 {
-    struct msg_response response = {.kind = MSG_RESPONSE_HERE_CHANGED};
-    response.here_changed.host = (struct msg_text){"default", 7};
+    struct hearsay_response response = {.kind = HEARSAY_RESPONSE_HERE_CHANGED};
+    response.here_changed.host = (struct hearsay_text){"default", 7};
     send_all(world->house_fd, &response);
 }
 
-static void answer_query(const struct web_board_world *world, const struct msg_request *request,
+static void answer_query(const struct web_board_world *world, const struct hearsay_request *request,
                          int fd)
 {
     static const uint8_t ids[3][LIMIT_ID_BYTES] = {"the third one..", "the second one.",
                                                    "the first one.."};
-    static const struct msg_text types[] = {{"text/plain", 10},
-                                            {HEARSAY_SEALED_TYPE, sizeof(HEARSAY_SEALED_TYPE) - 1},
-                                            {"image/png", 9}};
-    struct msg_response response = {.id = request->id, .kind = MSG_RESPONSE_RESULTS};
+    static const struct hearsay_text types[] = {
+        {"text/plain", 10},
+        {HEARSAY_SEALED_TYPE, sizeof(HEARSAY_SEALED_TYPE) - 1},
+        {"image/png", 9}};
+    struct hearsay_response response = {.id = request->id, .kind = HEARSAY_RESPONSE_RESULTS};
     struct msg_result results[3];
     memset(results, 0, sizeof(results));
     for (size_t i = 0; i < 3; i++) {
-        results[i].id = (struct msg_bytes){ids[i], LIMIT_ID_BYTES};
-        results[i].payload = (struct msg_bytes){(const uint8_t *)"hello", 5};
+        results[i].id = (struct hearsay_bytes){ids[i], LIMIT_ID_BYTES};
+        results[i].payload = (struct hearsay_bytes){(const uint8_t *)"hello", 5};
         results[i].media_type = types[i];
         results[i].union_count = 2;
         results[i].intersection_count = 1;
@@ -74,12 +75,13 @@ static void answer_query(const struct web_board_world *world, const struct msg_r
 }
 
 /* Answers what the house connection asks. Under the lock. */
-static void answer_house(struct web_board_world *world, const struct msg_request *request, int fd)
+static void answer_house(struct web_board_world *world, const struct hearsay_request *request,
+                         int fd)
 {
-    static const struct msg_text labels[] = {{"place:bar", 9}, {"place:hall", 10}};
-    struct msg_response response = {.id = request->id};
-    const struct msg_bytes *phone = &request->asker.on_behalf;
-    if (request->kind != MSG_REQUEST_WATCH && request->kind != MSG_REQUEST_UNWATCH) {
+    static const struct hearsay_text labels[] = {{"place:bar", 9}, {"place:hall", 10}};
+    struct hearsay_response response = {.id = request->id};
+    const struct hearsay_bytes *phone = &request->asker.on_behalf;
+    if (request->kind != HEARSAY_REQUEST_WATCH && request->kind != HEARSAY_REQUEST_UNWATCH) {
         world->asker = phone->count > 0 ? phone->data[phone->count - 1] : 0;
     } else {
         assert_int_equal(phone->count, 0);
@@ -91,49 +93,49 @@ static void answer_house(struct web_board_world *world, const struct msg_request
         return;
     }
     switch (request->kind) {
-    case MSG_REQUEST_QUERY:
+    case HEARSAY_REQUEST_QUERY:
         world->queries++;
         world->k = request->query.k;
         world->order = request->query.order;
         answer_query(world, request, fd);
         return;
-    case MSG_REQUEST_GET:
+    case HEARSAY_REQUEST_GET:
         world->gets++;
-        response.kind = MSG_RESPONSE_GOT;
+        response.kind = HEARSAY_RESPONSE_GOT;
         response.got.id = request->get.id;
-        response.got.payload = (struct msg_bytes){(const uint8_t *)"one", 3};
+        response.got.payload = (struct hearsay_bytes){(const uint8_t *)"one", 3};
         break;
-    case MSG_REQUEST_HERE:
+    case HEARSAY_REQUEST_HERE:
         world->places++;
-        response.kind = MSG_RESPONSE_HERE_LABELS;
+        response.kind = HEARSAY_RESPONSE_HERE_LABELS;
         response.here_labels.labels = labels;
         response.here_labels.label_count = 2;
         break;
-    case MSG_REQUEST_WATCH:
+    case HEARSAY_REQUEST_WATCH:
         if (world->holds_watches) {
             return;
         }
         world->watches++;
         assert_true(request->watch.after_seq == UINT64_MAX);
         assert_false(request->watch.query.with_payload);
-        response.kind = MSG_RESPONSE_WATCHING;
+        response.kind = HEARSAY_RESPONSE_WATCHING;
         response.watching.watch_id = ++world->watch_id;
         response.watching.seq = 10;
         break;
     default:
         world->watches--;
-        response.kind = MSG_RESPONSE_UNWATCHED;
+        response.kind = HEARSAY_RESPONSE_UNWATCHED;
         break;
     }
     send_all(fd, &response);
 }
 
 /* Answers what a phone writes. Under the lock. */
-static void answer_phone(struct web_board_world *world, const struct msg_request *request,
+static void answer_phone(struct web_board_world *world, const struct hearsay_request *request,
                          uint8_t phone, int fd)
 {
-    struct msg_response response = {.id = request->id};
-    if (request->kind == MSG_REQUEST_DEPOSIT) {
+    struct hearsay_response response = {.id = request->id};
+    if (request->kind == HEARSAY_REQUEST_DEPOSIT) {
         world->depositors[world->deposits++ % 32] = phone;
         (void)pthread_cond_broadcast(&world->changed);
         while (world->stalls) {
@@ -142,30 +144,30 @@ static void answer_phone(struct web_board_world *world, const struct msg_request
     }
     if (world->refusal != 0) {
         response = fake_error(request->id, world->refusal, 5000);
-    } else if (request->kind == MSG_REQUEST_DEPOSIT) {
+    } else if (request->kind == HEARSAY_REQUEST_DEPOSIT) {
         response = fake_deposited(request->id, false);
     } else {
-        response.kind = request->kind == MSG_REQUEST_REPORT ? MSG_RESPONSE_REPORT_TAKEN
-                                                            : MSG_RESPONSE_WITHDRAWN;
+        response.kind = request->kind == HEARSAY_REQUEST_REPORT ? HEARSAY_RESPONSE_REPORT_TAKEN
+                                                                : HEARSAY_RESPONSE_WITHDRAWN;
     }
     send_all(fd, &response);
 }
 
 static bool greet_client(struct fake_peer *peer, struct web_board_world *world, uint8_t *out_phone)
 {
-    static const struct msg_text capabilities[CAPABILITIES] = {
+    static const struct hearsay_text capabilities[CAPABILITIES] = {
         {"deposit", 7}, {"query", 5}, {"on_behalf", 9}};
-    struct msg_request request;
+    struct hearsay_request request;
     if (!fake_read(peer, &request)) {
         return false;
     }
-    struct msg_response response = {.id = request.id, .kind = MSG_RESPONSE_WELCOME};
+    struct hearsay_response response = {.id = request.id, .kind = HEARSAY_RESPONSE_WELCOME};
     response.welcome = fake_welcome(1000);
     response.welcome.limits.k_max = 100;
     response.welcome.limits.watches_per_session = 3;
     response.welcome.capabilities = capabilities;
     response.welcome.capability_count = world->is_deaf ? CAPABILITIES - 1 : CAPABILITIES;
-    const struct msg_bytes *phone = &request.hello.on_behalf;
+    const struct hearsay_bytes *phone = &request.hello.on_behalf;
     *out_phone = phone->count > 0 ? phone->data[phone->count - 1] : 0;
     (void)pthread_mutex_lock(&world->lock);
     if (*out_phone == 0) {
@@ -181,7 +183,7 @@ static bool greet_client(struct fake_peer *peer, struct web_board_world *world, 
 static void play_script(struct fake_peer *peer, void *context)
 {
     struct web_board_world *world = context;
-    struct msg_request request;
+    struct hearsay_request request;
     uint8_t phone = 0;
     bool goes_on = greet_client(peer, world, &phone);
     while (goes_on && fake_read(peer, &request)) {

@@ -32,7 +32,7 @@ static json_t *json_of_i64(int64_t value)
     return value >= -(INT64_C(1) << 53) ? json_integer(value) : json_string(digits);
 }
 
-static json_t *json_of_bytes(const struct map *map, struct msg_bytes bytes)
+static json_t *json_of_bytes(const struct map *map, struct hearsay_bytes bytes)
 {
     char hex[2 * HEX_BYTES_MAX + 1];
 
@@ -50,7 +50,7 @@ static json_t *json_of_message(const struct map *map, const void *own);
 
 static json_t *json_of_entry(const struct map_field *field, const uint8_t *entries, size_t i)
 {
-    struct msg_text text;
+    struct hearsay_text text;
     uint32_t number;
 
     switch (field->type) {
@@ -117,7 +117,7 @@ static json_t *json_of_number(const struct map *map, const struct map_field *fie
 
 static json_t *json_of_text(const struct map_field *field, const uint8_t *own)
 {
-    struct msg_text text;
+    struct hearsay_text text;
 
     memcpy(&text, own + field->own, sizeof(text));
     return text.text == NULL ||
@@ -130,7 +130,7 @@ static json_t *json_of_text(const struct map_field *field, const uint8_t *own)
 static json_t *json_of_field(const struct map *map, const struct map_field *field,
                              const uint8_t *own)
 {
-    struct msg_bytes bytes;
+    struct hearsay_bytes bytes;
 
     switch (field->type) {
     case MAP_U32:
@@ -190,7 +190,7 @@ static json_t *json_of_envelope(const ProtobufCMessageDescriptor *descriptor,
     return object;
 }
 
-json_t *frames_json_request(const struct msg_request *request)
+json_t *frames_json_request(const struct hearsay_request *request)
 {
     json_t *object = json_of_envelope(&hearsay__v1__request__descriptor, &codec_request_bodies,
                                       request->kind, request->id, request);
@@ -201,7 +201,7 @@ json_t *frames_json_request(const struct msg_request *request)
     return object;
 }
 
-json_t *frames_json_response(const struct msg_response *response)
+json_t *frames_json_response(const struct hearsay_response *response)
 {
     return json_of_envelope(&hearsay__v1__response__descriptor, &codec_response_bodies,
                             response->kind, response->id, response);

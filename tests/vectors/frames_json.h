@@ -11,7 +11,7 @@
 #include "proto/msg.h"
 
 /* A new object; the caller releases it with json_decref. */
-json_t *frames_json_request(const struct msg_request *request);
-json_t *frames_json_response(const struct msg_response *response);
+json_t *frames_json_request(const struct hearsay_request *request);
+json_t *frames_json_response(const struct hearsay_response *response);
 
 #endif

@@ -53,8 +53,8 @@ static uint8_t *frame_of(const json_t *row, size_t *out_length)
 static json_t *read_and_write(const json_t *row, const uint8_t *frame, size_t length,
                               struct arena *arena, struct bytes *again)
 {
-    struct msg_request request;
-    struct msg_response response;
+    struct hearsay_request request;
+    struct hearsay_response response;
     struct msg_error error;
 
     if (is_request(row)) {
@@ -104,8 +104,8 @@ static const char *outcome_of(const json_t *row, const uint8_t *bytes, size_t le
 {
     static const char *const codec_outcomes[] = {"good", "malformed", "invalid"};
     struct frame_decoder decoder;
-    struct msg_request request;
-    struct msg_response response;
+    struct hearsay_request request;
+    struct hearsay_response response;
     struct arena arena;
     const uint8_t *frame;
     uint8_t *room;

@@ -34,8 +34,8 @@ static void refuse_query(struct answers *answers, const char *reply)
 
     answers->refused++;
     if (answers->link != NULL) {
-        results.store_id = (struct msg_bytes){hearsay_welcome(link_server(answers->link))->store_id,
-                                              LIMIT_ID_BYTES};
+        results.store_id = (struct hearsay_bytes){
+            hearsay_welcome(link_server(answers->link))->store_id, LIMIT_ID_BYTES};
         (void)send_results(answers, reply, &results);
     }
 }
@@ -86,14 +86,14 @@ static bool submit_letter(struct answers *answers, const struct msg_letter *lett
 {
     const struct msg_query *asked = &letter->peer_query.query;
     struct hearsay_error error;
-    struct msg_request request = {.kind = MSG_REQUEST_QUERY, .query = *asked};
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_QUERY, .query = *asked};
 
     if (letter->kind != MSG_LETTER_PEER_QUERY || !is_open(asked) ||
         !pay_rest(answers, asker, asked, now_ms)) {
         return false;
     }
-    request.query.host = (struct msg_text){answers->host, strlen(answers->host)};
-    request.query.scope = MSG_SCOPE_HERE;
+    request.query.host = (struct hearsay_text){answers->host, strlen(answers->host)};
+    request.query.scope = HEARSAY_SCOPE_HERE;
     if (asked->order != MSG_ORDER_NEWEST) { /* TIME sorts the messages of SIMILARITY */
         request.query.order = MSG_ORDER_SIMILARITY;
     }
@@ -179,14 +179,15 @@ void answers_take(struct answers *answers, const struct wire_message *message, i
     pump_queue(answers, now_ms);
 }
 
-bool answers_respond(struct answers *answers, const struct msg_response *response, int64_t now_ms)
+bool answers_respond(struct answers *answers, const struct hearsay_response *response,
+                     int64_t now_ms)
 {
     struct answers_query *query = response->id != 0 ? find_sent(answers, response->id) : NULL;
 
     if (query == NULL) {
         return false;
     }
-    if (response->kind == MSG_RESPONSE_RESULTS) {
+    if (response->kind == HEARSAY_RESPONSE_RESULTS) {
         send_answer(answers, query->reply, &response->results);
     } else {
         refuse_query(answers, query->reply);

@@ -50,7 +50,8 @@ struct answers {
 void answers_take(struct answers *answers, const struct wire_message *message, int64_t now_ms);
 
 /* Whether the response of hearsayd belongs to a query; if so, the answer goes out. */
-bool answers_respond(struct answers *answers, const struct msg_response *response, int64_t now_ms);
+bool answers_respond(struct answers *answers, const struct hearsay_response *response,
+                     int64_t now_ms);
 
 /* Forgets all queries: hearsayd or the hub is lost. */
 void answers_clear(struct answers *answers);

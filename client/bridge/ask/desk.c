@@ -52,7 +52,8 @@ static void note_trouble(struct desk *desk, const char *why)
 static void answer_ask(struct desk *desk, uint64_t ask_id, const struct msg_results *results,
                        const char *why)
 {
-    struct msg_request request = {.kind = MSG_REQUEST_ANSWERED, .answered = {.ask_id = ask_id}};
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_ANSWERED,
+                                      .answered = {.ask_id = ask_id}};
     struct hearsay_error error;
     uint64_t ticket;
 
@@ -124,7 +125,7 @@ static void set_tick(struct desk *desk);
 /* hearsayd's clock may be corrected; see hoods_set_clock. */
 static void ask_clock(struct desk *desk)
 {
-    struct msg_request request = {.kind = MSG_REQUEST_PING};
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_PING};
     struct hearsay_error error;
 
     if (relay_submit(link_server(desk->link), &request, &desk->ping, &error) == HEARSAY_OK) {
@@ -157,15 +158,15 @@ static void lose_link(struct desk *desk, const char *why)
 /* Tells hearsayd which hoods it may ask for. */
 static void serve_hoods(struct desk *desk)
 {
-    struct msg_text hoods[BRIDGE_HOODS_MAX];
-    struct msg_request request = {.kind = MSG_REQUEST_SERVE, .serve = {.hoods = hoods}};
+    struct hearsay_text hoods[BRIDGE_HOODS_MAX];
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_SERVE, .serve = {.hoods = hoods}};
     struct hearsay_error error;
     uint64_t ticket;
 
     for (size_t i = 0; i < desk->config->hood_count; i++) {
         const char *name = desk->config->hoods[i].name;
 
-        hoods[request.serve.hood_count++] = (struct msg_text){name, strlen(name)};
+        hoods[request.serve.hood_count++] = (struct hearsay_text){name, strlen(name)};
     }
     if (relay_submit(link_server(desk->link), &request, &ticket, &error) == HEARSAY_OK) {
         link_submitted(desk->link);
@@ -191,7 +192,7 @@ static void on_greeted(void *context)
     (void)uv_timer_start(&desk->retry, on_retry, CLOCK_MS, 0);
 }
 
-static void take_ask(struct desk *desk, const struct msg_ask *ask)
+static void take_ask(struct desk *desk, const struct hearsay_ask *ask)
 {
     const char *host = ask->query.host.text != NULL ? ask->query.host.text : "";
     struct circle *circle = hoods_circle_of(desk->hoods, host);
@@ -214,13 +215,13 @@ static void take_ask(struct desk *desk, const struct msg_ask *ask)
     set_tick(desk);
 }
 
-static void on_responded(void *context, const struct msg_response *response)
+static void on_responded(void *context, const struct hearsay_response *response)
 {
     struct desk *desk = context;
 
-    if (response->kind == MSG_RESPONSE_ASK) {
+    if (response->kind == HEARSAY_RESPONSE_ASK) {
         take_ask(desk, &response->ask);
-    } else if (response->kind == MSG_RESPONSE_PONG && response->id == desk->ping) {
+    } else if (response->kind == HEARSAY_RESPONSE_PONG && response->id == desk->ping) {
         hoods_set_clock(desk->hoods, response->pong.now_ms - (int64_t)uv_now(desk->loop));
     }
 }

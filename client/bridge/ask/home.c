@@ -105,7 +105,7 @@ static void on_greeted(void *context)
     home_take_turn(home);
 }
 
-static void on_responded(void *context, const struct msg_response *response)
+static void on_responded(void *context, const struct hearsay_response *response)
 {
     home_take_response(context, response);
 }

@@ -62,6 +62,6 @@ void home_note_trouble(struct home *home, const char *what, const char *why);
 void home_take_turn(struct home *home);
 
 /* hearsayd has answered a request of home_take_turn, or of `answers`. */
-void home_take_response(struct home *home, const struct msg_response *response);
+void home_take_response(struct home *home, const struct hearsay_response *response);
 
 #endif

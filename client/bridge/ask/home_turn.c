@@ -49,13 +49,13 @@ static bool publish_word(struct home *home, const struct msg_peer_summary *word)
 /* Tells the neighbours the next word. */
 static void tell_word(struct home *home)
 {
-    struct msg_summary_group groups[GROUPS_MAX];
+    struct hearsay_summary_group groups[GROUPS_MAX];
     struct msg_peer_summary word;
 
     told_write(&home->told, &word, groups);
     word.store_id =
-        (struct msg_bytes){hearsay_welcome(link_server(home->link))->store_id, LIMIT_ID_BYTES};
-    word.profile = (struct msg_text){home->profile, strlen(home->profile)};
+        (struct hearsay_bytes){hearsay_welcome(link_server(home->link))->store_id, LIMIT_ID_BYTES};
+    word.profile = (struct hearsay_text){home->profile, strlen(home->profile)};
     word.as_of_ms = home->as_of_ms;
     if (!publish_word(home, &word)) {
         told_forget(&home->told);
@@ -75,7 +75,7 @@ static void tell_word(struct home *home)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-static uint64_t submit_request(struct home *home, struct msg_request *request)
+static uint64_t submit_request(struct home *home, struct hearsay_request *request)
 {
     struct hearsay_error error;
     uint64_t ticket = 0;
@@ -88,15 +88,15 @@ static uint64_t submit_request(struct home *home, struct msg_request *request)
     return ticket;
 }
 
-static struct msg_text name_of(const struct home *home)
+static struct hearsay_text name_of(const struct home *home)
 {
-    return (struct msg_text){home->host->name, strlen(home->host->name)};
+    return (struct hearsay_text){home->host->name, strlen(home->host->name)};
 }
 
 static void ask_groups(struct home *home)
 {
-    struct msg_request request = {.kind = MSG_REQUEST_SUMMARY,
-                                  .summary = {.host = name_of(home), .groups = 1}};
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_SUMMARY,
+                                      .summary = {.host = name_of(home), .groups = 1}};
 
     home->groups.asked_ms = clock_of(home);
     home->groups.ticket = submit_request(home, &request);
@@ -108,11 +108,11 @@ static void ask_groups(struct home *home)
 
 static void ask_changes(struct home *home)
 {
-    struct msg_request request = {.kind = MSG_REQUEST_CHANGES,
-                                  .changes = {.host = name_of(home),
-                                              .after = home->cursor,
-                                              .wait_ms = FEED_WAIT_MS,
-                                              .no_copy = true}};
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_CHANGES,
+                                      .changes = {.host = name_of(home),
+                                                  .after = home->cursor,
+                                                  .wait_ms = FEED_WAIT_MS,
+                                                  .no_copy = true}};
 
     home->changes.asked_ms = clock_of(home);
     home->changes.after = home->cursor;
@@ -123,7 +123,7 @@ static void ask_changes(struct home *home)
 /* hearsayd's clock may have been corrected since its greeting. */
 static void ask_clock(struct home *home)
 {
-    struct msg_request request = {.kind = MSG_REQUEST_PING};
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_PING};
 
     home->ping.ticket = submit_request(home, &request);
 }
@@ -132,15 +132,15 @@ static void ask_clock(struct home *home)
 
 /* A host with `summary_groups = 0` tells one group that may hold anything: neighbours ask it each
  * time. */
-static bool begin_told(struct home *home, const struct msg_summarized *summarized)
+static bool begin_told(struct home *home, const struct hearsay_summarized *summarized)
 {
     uint8_t ones[LIMIT_FILTER_BYTES];
     const struct profile *profile = &home->told.profile;
-    struct msg_summary_group all = {.union_filter = {ones, profile->bits / 8},
-                                    .least_count = profile->section_count,
-                                    .most_count = profile->section_count,
-                                    .count = summarized->count,
-                                    .newest_ms = INT64_MAX / 2};
+    struct hearsay_summary_group all = {.union_filter = {ones, profile->bits / 8},
+                                        .least_count = profile->section_count,
+                                        .most_count = profile->section_count,
+                                        .count = summarized->count,
+                                        .newest_ms = INT64_MAX / 2};
     bool is_any = summarized->group_count == 0 && summarized->count > 0;
 
     memset(ones, 0xff, sizeof(ones));
@@ -151,10 +151,10 @@ static bool begin_told(struct home *home, const struct msg_summarized *summarize
                       is_any ? 1 : summarized->group_count, summarized->seq);
 }
 
-static void take_groups(struct home *home, const struct msg_response *response)
+static void take_groups(struct home *home, const struct hearsay_response *response)
 {
     home->groups.ticket = 0;
-    if (response->kind == MSG_RESPONSE_ERROR) {
+    if (response->kind == HEARSAY_RESPONSE_ERROR) {
         uint64_t later_ms = response->error.retry_after_ms;
 
         due_hold(&home->due, uv_now(home->loop), later_ms > 0 ? later_ms : HOME_RETRY_MS);
@@ -163,7 +163,7 @@ static void take_groups(struct home *home, const struct msg_response *response)
         }
         return;
     }
-    if (response->kind != MSG_RESPONSE_SUMMARIZED || !begin_told(home, &response->summarized)) {
+    if (response->kind != HEARSAY_RESPONSE_SUMMARIZED || !begin_told(home, &response->summarized)) {
         home_note_trouble(home, "hearsayd gives no groups", "they do not fit the profile");
         due_hold(&home->due, uv_now(home->loop), HOME_RETRY_MS);
         return;
@@ -173,10 +173,10 @@ static void take_groups(struct home *home, const struct msg_response *response)
     home->as_of_ms = home->groups.asked_ms;
 }
 
-static void add_changes(struct home *home, const struct msg_changed *changed)
+static void add_changes(struct home *home, const struct hearsay_changed *changed)
 {
     for (size_t i = 0; i < changed->change_count; i++) {
-        const struct msg_exported_message *message = &changed->changes[i].message;
+        const struct hearsay_exported_message *message = &changed->changes[i].message;
 
         /* 0 and 1: shown, and approved; others are not found */
         if (changed->changes[i].has_message && message->epoch == 0 && message->state <= 1) {
@@ -194,10 +194,10 @@ static void add_changes(struct home *home, const struct msg_changed *changed)
     }
 }
 
-static void take_changes(struct home *home, const struct msg_response *response)
+static void take_changes(struct home *home, const struct hearsay_response *response)
 {
     home->changes.ticket = 0;
-    if (response->kind == MSG_RESPONSE_CHANGED) {
+    if (response->kind == HEARSAY_RESPONSE_CHANGED) {
         /* one that was asked before the groups came may be of a later cursor */
         if (home->changes.after == home->cursor) {
             home->error[0] = '\0';
@@ -206,17 +206,17 @@ static void take_changes(struct home *home, const struct msg_response *response)
         return;
     }
     home_note_trouble(home, "hearsayd gives no changes, so its neighbours do not find it",
-                      response->kind == MSG_RESPONSE_ERROR ? response->error.message
-                                                           : "a wrong answer");
+                      response->kind == HEARSAY_RESPONSE_ERROR ? response->error.message
+                                                               : "a wrong answer");
     told_forget(&home->told);
     due_want(&home->due, uv_now(home->loop), HOME_RETRY_MS);
     home->changes_due_ms = uv_now(home->loop) + HOME_RETRY_MS;
 }
 
-static void take_pong(struct home *home, const struct msg_response *response)
+static void take_pong(struct home *home, const struct hearsay_response *response)
 {
     home->ping.ticket = 0;
-    if (response->kind == MSG_RESPONSE_PONG) {
+    if (response->kind == HEARSAY_RESPONSE_PONG) {
         home->clock_shift_ms = response->pong.now_ms - hearsay_now_ms(link_server(home->link));
     }
 }
@@ -288,7 +288,7 @@ void home_take_turn(struct home *home)
 
 /* --- answers of hearsayd ---------------------------------------------------------------------- */
 
-void home_take_response(struct home *home, const struct msg_response *response)
+void home_take_response(struct home *home, const struct hearsay_response *response)
 {
     if (response->id == home->groups.ticket) {
         take_groups(home, response);

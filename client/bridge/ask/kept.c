@@ -58,13 +58,13 @@ static void keep_result(const struct msg_result *from, struct kept *kept, uint8_
         from->payload.data != NULL && from->payload.count <= payload_most - kept->payload_bytes;
 
     *to = *from;
-    to->host = (struct msg_text){kept->host, strlen(kept->host)};
+    to->host = (struct hearsay_text){kept->host, strlen(kept->host)};
     to->epoch = 0;
     to->id.data = keep_bytes(at, from->id.data, from->id.count);
     to->filter.data = keep_bytes(at, from->filter.data, from->filter.count);
     if (from->payload.data != NULL && !has_payload) {
-        to->media_type = (struct msg_text){NULL, 0};
-        to->payload = (struct msg_bytes){NULL, 0};
+        to->media_type = (struct hearsay_text){NULL, 0};
+        to->payload = (struct hearsay_bytes){NULL, 0};
         to->payload_omitted = true;
         return;
     }

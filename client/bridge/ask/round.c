@@ -72,7 +72,7 @@ static bool copy_query(struct round *round, const struct msg_query *query)
     struct msg_letter letter = {.kind = MSG_LETTER_PEER_QUERY, .peer_query = {.query = *query}};
     struct msg_error error;
 
-    letter.peer_query.query.host = (struct msg_text){NULL, 0};
+    letter.peer_query.query.host = (struct hearsay_text){NULL, 0};
     if (letter_encode(&letter, &round->copy) != 0 ||
         letter_decode(round->copy.data, round->copy.count, &round->arena, &letter, &error) != 0) {
         return false;
@@ -93,7 +93,7 @@ static bool load_parts(struct round *round)
         return false;
     }
     for (size_t i = 0; i < asked->part_count; i++) {
-        const struct msg_query_part *part = &asked->parts[i];
+        const struct hearsay_query_part *part = &asked->parts[i];
         uint64_t *filter = round->filters + 2 * i * words;
 
         round->parts[i].filter = filter;
@@ -137,7 +137,7 @@ static void fill_query(struct round *round)
     };
 }
 
-struct round *round_new(struct circle *circle, const struct msg_ask *ask, size_t frame_bytes,
+struct round *round_new(struct circle *circle, const struct hearsay_ask *ask, size_t frame_bytes,
                         const struct round_events *events, void *context, int64_t monotonic_ms)
 {
     struct round *round = calloc(1, sizeof(*round));
@@ -207,8 +207,8 @@ static struct msg_result bare_result(const struct msg_result *result)
     struct msg_result bare = *result;
 
     if (bare.media_type.text != NULL || bare.payload.data != NULL) {
-        bare.media_type = (struct msg_text){NULL, 0};
-        bare.payload = (struct msg_bytes){NULL, 0};
+        bare.media_type = (struct hearsay_text){NULL, 0};
+        bare.payload = (struct hearsay_bytes){NULL, 0};
         bare.payload_omitted = true;
     }
     return bare;

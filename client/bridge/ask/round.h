@@ -35,7 +35,7 @@ struct round_events {
  * Copies the ask. The circle and `events` are borrowed. frame_bytes is the most that an answer may
  * have. NULL: no memory, or the ask is none that can be asked.
  */
-struct round *round_new(struct circle *circle, const struct msg_ask *ask, size_t frame_bytes,
+struct round *round_new(struct circle *circle, const struct hearsay_ask *ask, size_t frame_bytes,
                         const struct round_events *events, void *context, int64_t monotonic_ms);
 void round_free(struct round *round); /* NULL is fine; at any time but within `send` */
 

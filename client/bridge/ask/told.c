@@ -13,7 +13,7 @@ _Static_assert((int)LIMIT_SECTIONS == (int)PROFILE_SECTIONS_MAX, "a group has al
 _Static_assert((int)TOLD_GROUPS_MAX <= (int)HOOD_GROUPS_MAX,
                "a peer keeps all groups that are told");
 
-bool told_read_group(const struct profile *profile, const struct msg_summary_group *from,
+bool told_read_group(const struct profile *profile, const struct hearsay_summary_group *from,
                      uint64_t *filter, struct group *out)
 {
     *out = (struct group){
@@ -75,7 +75,7 @@ static void append_group(struct told *told, const uint8_t *stored, const struct 
     told->groups[told->count++] = *group;
 }
 
-bool told_begin(struct told *told, const struct msg_summary_group *groups, size_t count,
+bool told_begin(struct told *told, const struct hearsay_summary_group *groups, size_t count,
                 uint64_t seq)
 {
     told_forget(told);
@@ -145,16 +145,16 @@ bool told_has_time(const struct told *told)
 }
 
 void told_write(const struct told *told, struct msg_peer_summary *out,
-                struct msg_summary_group *groups)
+                struct hearsay_summary_group *groups)
 {
     uint32_t first = told->has_full ? told->sent_count : 0;
     size_t bytes = bloom_bytes(told->profile.bits);
 
     for (uint32_t i = first; i < told->count; i++) {
-        struct msg_summary_group *out_group = &groups[i - first];
+        struct hearsay_summary_group *out_group = &groups[i - first];
         const struct group *group = &told->groups[i];
 
-        *out_group = (struct msg_summary_group){
+        *out_group = (struct hearsay_summary_group){
             .union_filter = {told->stored + i * bytes, bytes},
             .least_count = told->profile.section_count,
             .most_count = told->profile.section_count,

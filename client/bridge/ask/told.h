@@ -27,7 +27,7 @@ enum {
  * Reads a group from a letter or an answer of hearsayd; its union goes to `filter`, which the group
  * borrows. Returns false if the union or the ranges do not fit the profile.
  */
-bool told_read_group(const struct profile *profile, const struct msg_summary_group *from,
+bool told_read_group(const struct profile *profile, const struct hearsay_summary_group *from,
                      uint64_t *filter, struct group *out);
 
 /* Zeroed: nothing is known, and a full word is due. */
@@ -56,7 +56,7 @@ void told_forget(struct told *told);
 
 /* Takes over the groups that hearsayd has; they cover all messages up to `seq`. False: they do not
  * fit the profile. */
-bool told_begin(struct told *told, const struct msg_summary_group *groups, size_t count,
+bool told_begin(struct told *told, const struct hearsay_summary_group *groups, size_t count,
                 uint64_t seq);
 
 /* A message has come; its filter is in stored form. A filter that does not fit the profile makes a
@@ -79,7 +79,7 @@ bool told_has_time(const struct told *told);
  * letter borrows them and from `told`. store_id, profile and as_of_ms are the caller's.
  */
 void told_write(const struct told *told, struct msg_peer_summary *out,
-                struct msg_summary_group *groups);
+                struct hearsay_summary_group *groups);
 void told_sent(struct told *told);
 
 #endif

@@ -74,15 +74,11 @@ static bool send_page(struct asked *asked, const struct msg_page *page)
 
 static void send_changes(struct asked *asked, const struct hearsay_changed *changed)
 {
-    static struct msg_change changes[HEARSAY_CHANGES_MAX];
-    struct msg_page page = {.changes = changes,
+    struct msg_page page = {.changes = changed->changes,
                             .change_count = changed->change_count,
                             .next = changed->next | asked->pages->tag << TAG_SHIFT,
                             .more = changed->more};
 
-    for (size_t i = 0; i < changed->change_count; i++) {
-        feed_to_letter(&changed->changes[i], &changes[i]);
-    }
     if (!send_page(asked, &page)) {
         asked->limit = (uint32_t)changed->change_count / 2;
         asked->is_used = asked->limit > 0 && ask_feed(asked);
@@ -104,11 +100,8 @@ static void on_changed(void *context, const struct hearsay_reply *reply,
         return;
     }
     for (size_t i = 0; i < reply->changed.change_count; i++) {
-        struct msg_change change;
-
-        feed_to_letter(&reply->changed.changes[i], &change);
-        if (feed_digest_add(&asked->digest, &change, asked->ask.deposited_before_ms,
-                            asked->ask.expires_after_ms) != 0) {
+        if (feed_digest_add(&asked->digest, &reply->changed.changes[i],
+                            asked->ask.deposited_before_ms, asked->ask.expires_after_ms) != 0) {
             asked->is_used = false; /* no memory: silent, as above */
             return;
         }
@@ -128,8 +121,9 @@ static void on_changed(void *context, const struct hearsay_reply *reply,
 
 static bool ask_feed(struct asked *asked)
 {
-    struct hearsay_changes changes = {
-        .host = reader_host(asked->pages->reader), .after = asked->after, .limit = asked->limit};
+    struct hearsay_changes changes = {.host = hearsay_text(reader_host(asked->pages->reader)),
+                                      .after = asked->after,
+                                      .limit = asked->limit};
 
     return near_changes(asked->pages->shared.near, &changes, on_changed, asked);
 }
@@ -174,7 +168,7 @@ static const struct reader_word **sort_words(const struct reader *reader, uint64
 
 static void send_words(struct asked *asked)
 {
-    static struct msg_change changes[WORDS_MAX];
+    static struct hearsay_change changes[WORDS_MAX];
     struct msg_page page = {.changes = changes};
     struct arena arena;
     size_t count;
@@ -246,7 +240,7 @@ static void on_ask(void *context, const struct wire_message *message)
     bool is_other = is_named && strcmp(letter.page_ask.reader.text, pages->shared.name) != 0;
 
     arena_deinit(&arena);
-    letter.page_ask.reader = (struct msg_text){NULL, 0}; /* was borrowed from the arena */
+    letter.page_ask.reader = (struct hearsay_text){NULL, 0}; /* was borrowed from the arena */
     if (!is_ask || is_other ||
         (letter.page_ask.after != 0 && letter.page_ask.kind == MSG_PAGE_STATES &&
          letter.page_ask.after >> TAG_SHIFT != pages->tag)) {

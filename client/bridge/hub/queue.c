@@ -140,7 +140,7 @@ static int send_items(struct queue *queue, size_t count)
 {
     static struct hearsay_change changes[HEARSAY_CHANGES_MAX];
     struct hearsay_apply apply = {
-        .host = queue->host, .changes = changes, .as = HEARSAY_APPLY_AS_REPLICA};
+        .host = hearsay_text(queue->host), .changes = changes, .as = HEARSAY_AS_REPLICA};
 
     arena_reset(&queue->arena);
     while (apply.change_count < count && !is_own_word(queue, apply.change_count)) {
@@ -153,7 +153,7 @@ static int send_items(struct queue *queue, size_t count)
         }
         /* Only the owner confirms decisions, and an operator's word is not the owner's. */
         letter.change.has_decision = letter.change.has_decision && !item->is_word;
-        (void)feed_from_letter(&letter.change, &changes[apply.change_count++]);
+        changes[apply.change_count++] = letter.change;
     }
     if (apply.change_count == 0) {
         return HEARSAY_ERR_NOMEM;

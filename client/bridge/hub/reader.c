@@ -169,7 +169,7 @@ void reader_look_word(struct reader *reader, const uint8_t *key)
 static void forget_word(struct reader *reader, const struct reader_word *word)
 {
     char subject[SUBJECT_BYTES];
-    struct msg_change change;
+    struct hearsay_change change;
     struct state state;
 
     arena_reset(&reader->arena);
@@ -312,10 +312,10 @@ static bool put_row(struct part *part, const struct state *state,
 }
 
 /* An access point chooses the subject below its host, and what the message says. */
-static bool subject_fits(const struct part *part, const struct msg_change *change,
+static bool subject_fits(const struct part *part, const struct hearsay_change *change,
                          const struct state *state, const char *subject)
 {
-    const struct msg_rule_state *rule = &change->rule;
+    const struct hearsay_rule_state *rule = &change->rule;
     char wanted[SUBJECT_BYTES];
 
     if (state->is_rule) {
@@ -345,7 +345,7 @@ static void on_took(void *context, const struct follow_message *message)
 {
     struct part *part = context;
     struct reader *reader = part->reader;
-    struct msg_change change;
+    struct hearsay_change change;
     struct state state;
     uint64_t withheld;
 

@@ -12,16 +12,16 @@ static void put_hash(struct hash128 hash, uint8_t *out_key)
     memcpy(out_key + sizeof(hash.low64), &hash.high64, sizeof(hash.high64));
 }
 
-static void read_rule(const struct msg_rule_state *rule, struct state *out)
+static void read_rule(const struct hearsay_rule_state *rule, struct state *out)
 {
     put_hash(hash128_seeded(rule->value.data, rule->value.count, rule->kind), out->key);
     out->until_ms = rule->until_ms;
     out->is_rule = true;
 }
 
-bool state_read(const struct msg_change *change, struct state *out)
+bool state_read(const struct hearsay_change *change, struct state *out)
 {
-    struct msg_bytes id = change->has_gone ? change->gone.id : change->message.id;
+    struct hearsay_bytes id = change->has_gone ? change->gone.id : change->message.id;
 
     memset(out, 0, sizeof(*out));
     if (change->has_decision && change->decision.store_id.count == LIMIT_ID_BYTES) {
@@ -40,7 +40,7 @@ bool state_read(const struct msg_change *change, struct state *out)
     if (change->has_gone) {
         out->state = STATE_GONE;
         out->until_ms = change->gone.until_ms;
-        out->is_evicted = change->gone.why == MSG_WAS_EVICTED;
+        out->is_evicted = change->gone.why == HEARSAY_WAS_EVICTED;
     } else {
         out->state = (uint8_t)change->message.state;
         out->until_ms = change->message.expires_ms;
@@ -50,7 +50,7 @@ bool state_read(const struct msg_change *change, struct state *out)
 }
 
 bool state_decode(const uint8_t *bytes, size_t size, struct arena *arena,
-                  struct msg_change *out_change, struct state *out)
+                  struct hearsay_change *out_change, struct state *out)
 {
     struct msg_letter letter;
     struct msg_error error;

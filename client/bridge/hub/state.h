@@ -26,11 +26,11 @@ struct state {
 };
 
 /* False: the change has no content, or a wrong id. */
-bool state_read(const struct msg_change *change, struct state *out);
+bool state_read(const struct hearsay_change *change, struct state *out);
 
 /* Reads a Letter with a Change; *out_change borrows from the arena, which is reset before. False:
  * the bytes are none. */
 bool state_decode(const uint8_t *bytes, size_t size, struct arena *arena,
-                  struct msg_change *out_change, struct state *out);
+                  struct hearsay_change *out_change, struct state *out);
 
 #endif

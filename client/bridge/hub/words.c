@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/bridge/feed/feed.h"
 #include "client/bridge/wire/ack.h"
 #include "client/bridge/wire/subject.h"
 #include "core/base/err.h"
@@ -134,7 +133,7 @@ static void on_erased(void *context, const uint8_t *key, bool is_erased)
 }
 
 /* What the owner published is overwritten first, so that a word at the hub means: erased there. */
-static bool send_word(struct words *words, const struct msg_change *change,
+static bool send_word(struct words *words, const struct hearsay_change *change,
                       const struct state *state)
 {
     const char *host = reader_host(words->reader);
@@ -184,12 +183,11 @@ static bool can_send(const struct words *words, const struct state *state)
 }
 
 /* Sends what the hub does not have. */
-static void take_change(struct words *words, const struct hearsay_change *call)
+static void take_change(struct words *words, const struct hearsay_change *told)
 {
-    struct msg_change change;
+    struct hearsay_change change = *told;
     struct state state;
 
-    feed_to_letter(call, &change);
     change.seq = 0;
     if (!state_read(&change, &state)) {
         return;
@@ -259,7 +257,7 @@ static void on_changed(void *context, const struct hearsay_reply *reply,
 static void read_feed(struct words *words, uint32_t wait_ms)
 {
     struct hearsay_changes changes = {
-        .host = reader_host(words->reader), .wait_ms = wait_ms, .waiting = true};
+        .host = hearsay_text(reader_host(words->reader)), .wait_ms = wait_ms, .waiting = true};
 
     if (words->is_asking || !near_is_up(words->shared.near)) {
         return;

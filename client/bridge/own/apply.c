@@ -34,21 +34,16 @@ static int submit_job(struct apply *apply, const struct apply_job *job, struct a
     struct msg_letter letter;
     struct msg_error error;
     struct hearsay_error refusal;
-    size_t count = 0;
 
     if (letter_decode(job->letter.data, job->letter.count, arena, &letter, &error) != 0) {
         return HEARSAY_ERR_NOMEM; /* the letter is our own */
     }
-    const struct hearsay_change *changes =
-        feed_from_letters(letter.page.changes + job->begin, job->span, arena, &count);
-    struct hearsay_apply request = {.host = apply->host,
-                                    .changes = changes,
-                                    .change_count = count,
+    struct hearsay_apply request = {.host = hearsay_text(apply->host),
+                                    .changes = letter.page.changes + job->begin,
+                                    .change_count = job->span,
                                     .as = job->as,
                                     .restored = job->restored};
-    return changes == NULL
-               ? HEARSAY_ERR_NOMEM
-               : hearsay_submit_apply(link_server(apply->link), &request, &apply->ticket, &refusal);
+    return hearsay_submit_apply(link_server(apply->link), &request, &apply->ticket, &refusal);
 }
 
 static void end_job(struct apply *apply, bool is_applied, const char *why)
@@ -121,7 +116,7 @@ static void send_next(struct apply *apply)
     }
 }
 
-int apply_push(struct apply *apply, const struct msg_change *changes, size_t count,
+int apply_push(struct apply *apply, const struct hearsay_change *changes, size_t count,
                enum hearsay_apply_as as, bool restored, apply_done *done, void *context)
 {
     struct msg_letter letter = {.kind = MSG_LETTER_PAGE,
@@ -175,7 +170,7 @@ static void count_no_room(struct apply *apply, const struct apply_job *job, uint
 {
     uint64_t now_ms = uv_hrtime() / 1000000;
 
-    if (job->as != HEARSAY_APPLY_AS_OPERATOR) {
+    if (job->as != HEARSAY_AS_OPERATOR) {
         apply->no_room += count;
     } else if (count > 0 && now_ms >= apply->room_said_ms) {
         apply->room_said_ms = now_ms + ROOM_SAID_MS;

@@ -36,7 +36,7 @@ struct apply {
  */
 enum { APPLY_FULL = 1 };
 typedef void apply_done(void *context, bool is_applied, const char *why);
-int apply_push(struct apply *apply, const struct msg_change *changes, size_t count,
+int apply_push(struct apply *apply, const struct hearsay_change *changes, size_t count,
                enum hearsay_apply_as as, bool restored, apply_done *done, void *context);
 
 void apply_greeted(struct apply *apply, struct link *link);

@@ -15,7 +15,7 @@ static void end_with(struct digest *digest, enum digest_outcome outcome)
 
 static void ask_changes(struct digest *digest, uint64_t after)
 {
-    struct hearsay_changes ask = {.host = digest->host, .after = after};
+    struct hearsay_changes ask = {.host = hearsay_text(digest->host), .after = after};
     struct hearsay_error error;
 
     if (hearsay_submit_changes(link_server(digest->link), &ask, &digest->ticket, &error) ==
@@ -50,7 +50,7 @@ bool digest_take_reply(struct digest *digest, const struct hearsay_reply *reply)
                                .expires_after_ms = digest->expires_after_ms};
 
     if (digest->ticket != 0 && digest->reader[0] != '\0') {
-        ask.reader = (struct msg_text){digest->reader, strlen(digest->reader)};
+        ask.reader = (struct hearsay_text){digest->reader, strlen(digest->reader)};
     }
     if (digest->ticket == 0 || reply->ticket != digest->ticket) {
         return false;
@@ -61,10 +61,7 @@ bool digest_take_reply(struct digest *digest, const struct hearsay_reply *reply)
         return true;
     }
     for (size_t i = 0; i < changed->change_count; i++) {
-        struct msg_change change;
-
-        feed_to_letter(&changed->changes[i], &change);
-        if (feed_digest_add(&digest->own, &change, digest->deposited_before_ms,
+        if (feed_digest_add(&digest->own, &changed->changes[i], digest->deposited_before_ms,
                             digest->expires_after_ms) != 0) {
             end_with(digest, DIGEST_UNKNOWN);
             return true;

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/bridge/feed/feed.h"
 #include "client/bridge/own/apply.h"
 #include "client/bridge/own/claim.h"
 #include "client/bridge/own/compare.h"
@@ -14,7 +13,6 @@
 #include "client/bridge/own/restore.h"
 #include "client/link/link.h"
 #include "daemon/system/log.h"
-#include "proto/codec/codec.h"
 
 enum {
     LINK_RETRY_MS = 1000,
@@ -112,7 +110,7 @@ static void save_cursor(struct host *host)
 
 static void ask_feed(struct host *host)
 {
-    struct hearsay_changes ask = {.host = host->name,
+    struct hearsay_changes ask = {.host = hearsay_text(host->name),
                                   .after = host->cursor.seq,
                                   .wait_ms = FEED_WAIT_MS,
                                   .replicated = host->cursor.seq};
@@ -145,17 +143,10 @@ static void on_published(void *context)
 
 static void publish_page(struct host *host, const struct hearsay_changed *changed)
 {
-    struct arena arena;
-
-    arena_init(&arena, alloc_system(), CODEC_RESPONSE_ARENA_BYTES);
-    const struct msg_change *changes =
-        feed_to_letters(changed->changes, changed->change_count, &arena);
     host->next = changed->next;
     host->has_more = changed->more;
     host->has_page = true;
-    int rc = changes == NULL ? -1 : publish_begin(host->publish, changes, changed->change_count);
-    arena_deinit(&arena);
-    if (rc != 0) {
+    if (publish_begin(host->publish, changed->changes, changed->change_count) != 0) {
         host->has_page = false;
         note_trouble(host, "its changes cannot be published", "no memory");
         try_later(host);

@@ -25,8 +25,8 @@ static void on_word(void *context, const struct wire_message *message)
     arena_init(&arena, alloc_system(), CODEC_RESPONSE_ARENA_BYTES + message->size);
     int rc = letter_decode(message->data, message->size, &arena, &letter, &error);
     if (rc == 0 && letter.kind == MSG_LETTER_CHANGE) {
-        rc = apply_push(orders->apply, &letter.change, 1, HEARSAY_APPLY_AS_OPERATOR, false,
-                        on_applied, orders);
+        rc = apply_push(orders->apply, &letter.change, 1, HEARSAY_AS_OPERATOR, false, on_applied,
+                        orders);
         if (rc != 0) { /* too many at once: they come as pages */
             restore_words(orders->restore);
         }

@@ -187,9 +187,9 @@ void publish_resume(struct publish *publish)
 }
 
 /* The subject of a change; false: it has none, as it has no content. */
-static bool subject_of(const char *host, const struct msg_change *change, char *out)
+static bool subject_of(const char *host, const struct hearsay_change *change, char *out)
 {
-    const struct msg_rule_state *rule = &change->rule;
+    const struct hearsay_rule_state *rule = &change->rule;
 
     if (change->has_message) {
         subject_state(host, change->message.id.data, out);
@@ -216,7 +216,7 @@ static struct entry *find_entry(struct publish *publish, const char *subject)
     return entry;
 }
 
-static int add_entry(struct publish *publish, const struct msg_change *change)
+static int add_entry(struct publish *publish, const struct hearsay_change *change)
 {
     struct msg_letter letter = {.kind = MSG_LETTER_CHANGE, .change = *change};
     struct entry entry = {.begin = publish->letters.count};
@@ -241,7 +241,7 @@ static int add_entry(struct publish *publish, const struct msg_change *change)
     return rc;
 }
 
-int publish_begin(struct publish *publish, const struct msg_change *changes, size_t count)
+int publish_begin(struct publish *publish, const struct hearsay_change *changes, size_t count)
 {
     int rc = 0;
 

@@ -30,7 +30,7 @@ void publish_free(struct publish *publish);
  * Begins with a page; an earlier one is dropped. 0, or -ERR_NOMEM. `done` is not called before the
  * function returns.
  */
-int publish_begin(struct publish *publish, const struct msg_change *changes, size_t count);
+int publish_begin(struct publish *publish, const struct hearsay_change *changes, size_t count);
 void publish_drop(struct publish *publish);
 
 /* Sends nothing more until publish_resume. */

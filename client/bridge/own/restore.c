@@ -172,7 +172,7 @@ static void on_page(void *context, const struct msg_page_ask *ask, const struct 
 {
     struct restore *restore = context;
     enum hearsay_apply_as as =
-        ask->kind == MSG_PAGE_STATES ? HEARSAY_APPLY_AS_RESTORE : HEARSAY_APPLY_AS_OPERATOR;
+        ask->kind == MSG_PAGE_STATES ? HEARSAY_AS_RESTORE : HEARSAY_AS_OPERATOR;
 
     restore->is_asking = false;
     if (page == NULL && restore->gives_up_ms != 0 &&
@@ -216,7 +216,7 @@ static void continue_restore(struct restore *restore)
     (void)uv_timer_stop(&restore->retry);
     if (restore->stage == RESTORE_MARK) {
         restore->has_more = false;
-        if (push_page(restore, &nothing, HEARSAY_APPLY_AS_RESTORE) != 0) {
+        if (push_page(restore, &nothing, HEARSAY_AS_RESTORE) != 0) {
             try_later(restore, "too much waits for hearsayd");
         }
     } else if (restore->stage != RESTORE_IDLE && !restore->is_asking) {

@@ -136,18 +136,18 @@ static const char *name_in(const char *const *names, size_t count, uint32_t numb
 
 static json_t *feed_message(const struct hearsay_change *change)
 {
+    const struct hearsay_exported_message *message = &change->message;
+    const char *type = message->media_type.text != NULL ? message->media_type.text : "text/plain";
     static const char *const states[] = {"shown", "approved", "hidden", "pending", "withheld"};
     json_t *line =
         json_pack("{s:I, s:o, s:s, s:I, s:o, s:s}", "seq", (json_int_t)change->seq, "id",
-                  out_json_hex(change->id, HEARSAY_ID_BYTES), "state",
-                  name_in(states, sizeof(states) / sizeof(states[0]), change->message.state),
-                  "reports", (json_int_t)change->message.reports, "filter",
-                  out_json_base64(change->message.filter, change->message.filter_bytes), "type",
-                  change->message.media_type);
-    out_json_payload(&line, change->message.media_type, change->message.payload,
-                     change->message.payload_bytes);
-    out_json_set(&line, "deposited", out_json_time(change->message.deposited_ms));
-    out_json_set(&line, "expires", out_json_time(change->message.expires_ms));
+                  out_json_hex(message->id.data, HEARSAY_ID_BYTES), "state",
+                  name_in(states, sizeof(states) / sizeof(states[0]), message->state), "reports",
+                  (json_int_t)message->reports, "filter",
+                  out_json_base64(message->filter.data, message->filter.count), "type", type);
+    out_json_payload(&line, type, message->payload.data, message->payload.count);
+    out_json_set(&line, "deposited", out_json_time(message->deposited_ms));
+    out_json_set(&line, "expires", out_json_time(message->expires_ms));
     return line;
 }
 
@@ -156,18 +156,18 @@ static json_t *feed_line(const struct hearsay_change *change)
     static const char *const whys[] = {NULL, "withdrawn", "removed", "evicted"};
     static const char *const kinds[] = {NULL, "ban-payload", "ban-filter", "accept", "notice"};
 
-    if (change->kind == HEARSAY_CHANGE_MESSAGE) {
+    if (change->has_message) {
         return feed_message(change);
     }
-    if (change->kind == HEARSAY_CHANGE_GONE) {
+    if (change->has_gone) {
         return json_pack("{s:I, s:o, s:s, s:o}", "seq", (json_int_t)change->seq, "id",
-                         out_json_hex(change->id, HEARSAY_ID_BYTES), "gone",
+                         out_json_hex(change->gone.id.data, HEARSAY_ID_BYTES), "gone",
                          name_in(whys, sizeof(whys) / sizeof(whys[0]), change->gone.why), "until",
                          out_json_time(change->gone.until_ms));
     }
     return json_pack("{s:I, s:s, s:o, s:I, s:b, s:o}", "seq", (json_int_t)change->seq, "rule",
                      name_in(kinds, sizeof(kinds) / sizeof(kinds[0]), change->rule.kind), "value",
-                     out_json_hex(change->rule.value, change->rule.value_bytes), "number",
+                     out_json_hex(change->rule.value.data, change->rule.value.count), "number",
                      (json_int_t)change->rule.number, "dropped", change->rule.dropped, "since",
                      out_json_time(change->rule.created_ms));
 }
@@ -175,7 +175,7 @@ static json_t *feed_line(const struct hearsay_change *change)
 static int feed_run(struct cli *cli, void *options)
 {
     const struct feed_options *chosen = options;
-    struct hearsay_changes wanted = {.host = chosen->host};
+    struct hearsay_changes wanted = {.host = hearsay_text(chosen->host)};
     const struct hearsay_changed *changed = NULL;
     struct hearsay_error error;
     if (chosen->after != NULL && number_parse(chosen->after, 0, INT64_MAX, &wanted.after) != 0) {

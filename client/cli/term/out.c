@@ -268,7 +268,7 @@ void out_json_append(json_t **array, json_t *value)
 void out_json_payload(json_t **object, const char *media_type, const uint8_t *payload, size_t count)
 {
     if (out_is_text(media_type, payload, count)) {
-        out_json_set(object, "text", json_stringn((const char *)payload, count));
+        out_json_set(object, "text", json_stringn(count > 0 ? (const char *)payload : "", count));
     } else {
         out_json_set(object, "payload_base64", out_json_base64(payload, count));
     }

@@ -36,9 +36,9 @@ static void free_entries(struct job *job)
 
 static void answer_apply(struct apply_job *job)
 {
-    struct msg_response response = {
+    struct hearsay_response response = {
         .id = job->base.request_id,
-        .kind = MSG_RESPONSE_APPLIED,
+        .kind = HEARSAY_RESPONSE_APPLIED,
         .applied = job->applied,
     };
 
@@ -300,11 +300,11 @@ static void make_room(struct apply_job *job)
 
 /* A change does not fit here. The others are applied: a copy with all but one is better than none.
  */
-static void leave_out(struct apply_item *item, const struct msg_change *change,
+static void leave_out(struct apply_item *item, const struct hearsay_change *change,
                       const struct msg_error *error)
 {
     struct host *host = item->job->base.host;
-    const struct msg_bytes *id = change->has_message ? &change->message.id : &change->gone.id;
+    const struct hearsay_bytes *id = change->has_message ? &change->message.id : &change->gone.id;
     char hex[2 * MESSAGE_ID_BYTES + 1] = "";
     uint64_t withheld = 0;
 
@@ -321,7 +321,7 @@ static void leave_out(struct apply_item *item, const struct msg_change *change,
 
 void handler_apply(struct ask *ask)
 {
-    const struct msg_apply *asked = &ask->request->apply;
+    const struct hearsay_apply *asked = &ask->request->apply;
     size_t count = asked->change_count;
 
     if (!apply_check(ask)) {

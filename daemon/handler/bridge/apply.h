@@ -39,7 +39,7 @@ struct apply_job {
     struct persist_rule mark_rule;
     struct persist_read read;      /* of messages that become visible */
     struct persist_entry *entries; /* owned; or NULL */
-    struct msg_applied applied;
+    struct hearsay_applied applied;
     enum persist_outcome failed; /* PERSIST_APPLIED: nothing has */
     char reason[PERSIST_REASON_BYTES];
     size_t pending; /* operations under way */
@@ -53,14 +53,14 @@ struct apply_job {
 bool apply_check(struct ask *ask);
 
 /* Whether a change has what it needs, and this host can store it. Otherwise *out_error says why. */
-bool apply_fits(const struct ask *ask, const struct msg_change *change,
+bool apply_fits(const struct ask *ask, const struct hearsay_change *change,
                 struct msg_error *out_error);
 
 /* How many bytes the operations of a request point to. */
-size_t apply_content_bytes(const struct msg_apply *asked);
+size_t apply_content_bytes(const struct hearsay_apply *asked);
 
 /* Makes the operation of a change that was checked. Its content goes to `at`; returns its end. */
-uint8_t *apply_fill(struct apply_item *item, const struct msg_change *change, uint8_t *at);
+uint8_t *apply_fill(struct apply_item *item, const struct hearsay_change *change, uint8_t *at);
 
 /* The same for a rule that is_late, after the other changes. It may be left out then, or have no
  * room. */

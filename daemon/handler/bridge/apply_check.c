@@ -16,11 +16,11 @@ static const char text_plain[] = "text/plain";
 
 static bool check_role(const struct ask *ask)
 {
-    const struct msg_apply *asked = &ask->request->apply;
+    const struct hearsay_apply *asked = &ask->request->apply;
     const struct host *host = ask->host;
     const char *name = host->config.name;
 
-    if ((asked->as == MSG_AS_REPLICA) != host->config.is_replica) {
+    if ((asked->as == HEARSAY_AS_REPLICA) != host->config.is_replica) {
         ask_refuse(ask, MSG_INVALID, "as",
                    host->config.is_replica
                        ? "this server has a copy of host \"%s\", and takes what its owner says "
@@ -30,7 +30,7 @@ static bool check_role(const struct ask *ask)
     } else if (!host_has_feed(host)) {
         ask_refuse(ask, MSG_INVALID, "host",
                    "host \"%s\" keeps no changes; `replicate = yes` in its section lets it", name);
-    } else if (asked->restored && asked->as != MSG_AS_RESTORE) {
+    } else if (asked->restored && asked->as != HEARSAY_AS_RESTORE) {
         ask_refuse(ask, MSG_INVALID, "restored", "restored goes with AS_RESTORE only");
     } else {
         return true;
@@ -45,10 +45,10 @@ static bool is_time(int64_t time_ms)
     return time_ms >= 0 && time_ms <= TIME_MAX_MS;
 }
 
-static bool check_message(const struct ask *ask, const struct msg_exported_message *message,
+static bool check_message(const struct ask *ask, const struct hearsay_exported_message *message,
                           struct msg_error *out_error)
 {
-    enum msg_apply_as as = ask->request->apply.as;
+    enum hearsay_apply_as as = ask->request->apply.as;
     uint32_t most = ask->service->config.limits.payload_bytes;
     uint64_t filter[PROFILE_WORDS_MAX];
 
@@ -74,7 +74,7 @@ static bool check_message(const struct ask *ask, const struct msg_exported_messa
                       "deposit, at most ten years later");
         return false;
     }
-    if (as == MSG_AS_OPERATOR && message->state != PERSIST_APPROVED &&
+    if (as == HEARSAY_AS_OPERATOR && message->state != PERSIST_APPROVED &&
         message->state != PERSIST_WITHHELD) {
         msg_error_set(out_error, MSG_INVALID, "changes.message.state",
                       "an operator approves a message (1) or withholds it (4)");
@@ -83,7 +83,7 @@ static bool check_message(const struct ask *ask, const struct msg_exported_messa
     return true;
 }
 
-static bool check_gone(const struct ask *ask, const struct msg_gone *gone,
+static bool check_gone(const struct ask *ask, const struct hearsay_gone *gone,
                        struct msg_error *out_error)
 {
     if (!is_time(gone->until_ms)) {
@@ -91,7 +91,7 @@ static bool check_gone(const struct ask *ask, const struct msg_gone *gone,
                       "the time must be from 1970 to 9999");
         return false;
     }
-    if (ask->request->apply.as == MSG_AS_OPERATOR && gone->why != MSG_WAS_REMOVED) {
+    if (ask->request->apply.as == HEARSAY_AS_OPERATOR && gone->why != HEARSAY_WAS_REMOVED) {
         msg_error_set(out_error, MSG_INVALID, "changes.gone.why",
                       "an operator removes a message (WAS_REMOVED)");
         return false;
@@ -100,7 +100,7 @@ static bool check_gone(const struct ask *ask, const struct msg_gone *gone,
 }
 
 /* Whether the bytes are a language, a zero byte, and a line of text. */
-static bool is_notice(const struct msg_bytes *value)
+static bool is_notice(const struct hearsay_bytes *value)
 {
     const uint8_t *zero = value->count > 0 ? memchr(value->data, 0, value->count) : NULL;
     size_t lang = zero != NULL ? (size_t)(zero - value->data) : 0;
@@ -118,7 +118,7 @@ static bool is_notice(const struct msg_bytes *value)
     return true;
 }
 
-static bool check_rule(const struct ask *ask, const struct msg_rule_state *rule,
+static bool check_rule(const struct ask *ask, const struct hearsay_rule_state *rule,
                        struct msg_error *out_error)
 {
     uint64_t filter[PROFILE_WORDS_MAX];
@@ -154,9 +154,10 @@ static bool check_rule(const struct ask *ask, const struct msg_rule_state *rule,
     return true;
 }
 
-bool apply_fits(const struct ask *ask, const struct msg_change *change, struct msg_error *out_error)
+bool apply_fits(const struct ask *ask, const struct hearsay_change *change,
+                struct msg_error *out_error)
 {
-    if (change->has_message + change->has_gone + change->has_rule != 1) {
+    if (!msg_change_has_content(change)) {
         msg_error_set(out_error, MSG_INVALID, "changes",
                       "a change has message, gone or rule, one of them");
         return false;
@@ -180,13 +181,13 @@ bool apply_check(struct ask *ask)
 
 /* --- operations ------------------------------------------------------------------------------- */
 
-size_t apply_content_bytes(const struct msg_apply *asked)
+size_t apply_content_bytes(const struct hearsay_apply *asked)
 {
     size_t bytes = 0;
 
     for (size_t i = 0; i < asked->change_count; i++) {
-        const struct msg_exported_message *message = &asked->changes[i].message;
-        const struct msg_change *change = &asked->changes[i];
+        const struct hearsay_exported_message *message = &asked->changes[i].message;
+        const struct hearsay_change *change = &asked->changes[i];
 
         bytes += change->has_message
                      ? message->filter.count + message->payload.count + message->media_type.length
@@ -208,8 +209,8 @@ static const uint8_t *copy_bytes(uint8_t **at, const void *data, size_t count)
     return copy;
 }
 
-static void fill_message(struct persist_message *out, const struct msg_exported_message *message,
-                         uint8_t **at)
+static void fill_message(struct persist_message *out,
+                         const struct hearsay_exported_message *message, uint8_t **at)
 {
     memcpy(out->id, message->id.data, MESSAGE_ID_BYTES);
     out->filter = copy_bytes(at, message->filter.data, message->filter.count);
@@ -272,7 +273,7 @@ static bool find_room(struct apply_item *item)
            rules->ban_count + item->job->bans++ < RULES_BANS_MAX;
 }
 
-static void fill_rule(struct apply_item *item, const struct msg_rule_state *rule, uint8_t **at)
+static void fill_rule(struct apply_item *item, const struct hearsay_rule_state *rule, uint8_t **at)
 {
     item->rule = (struct persist_rule){
         .host = item->job->base.host->number,
@@ -303,7 +304,7 @@ void apply_fill_late(struct apply_item *item)
 }
 
 /* The line in the list of decisions: the operator of another server has decided. */
-static void fill_decision(struct apply_item *item, const struct msg_change *change)
+static void fill_decision(struct apply_item *item, const struct hearsay_change *change)
 {
     static const char *const rule_acts[][2] = {
         [PERSIST_BAN_PAYLOAD] = {"ban", "unban"},
@@ -328,7 +329,7 @@ static void fill_decision(struct apply_item *item, const struct msg_change *chan
     item->op.decision = decision;
 }
 
-uint8_t *apply_fill(struct apply_item *item, const struct msg_change *change, uint8_t *at)
+uint8_t *apply_fill(struct apply_item *item, const struct hearsay_change *change, uint8_t *at)
 {
     struct persist_op *op = &item->op;
 

@@ -31,9 +31,10 @@ static void free_places(struct job *job)
 
 /* --- the answer ------------------------------------------------------------------------------- */
 
-static void fill_message(const struct persist_message *message, struct msg_exported_message *out)
+static void fill_message(const struct persist_message *message,
+                         struct hearsay_exported_message *out)
 {
-    *out = (struct msg_exported_message){
+    *out = (struct hearsay_exported_message){
         .id = {message->id, MESSAGE_ID_BYTES},
         .filter = {message->filter, message->filter_bytes},
         .media_type = {message->media_type, message->media_type_bytes},
@@ -45,13 +46,13 @@ static void fill_message(const struct persist_message *message, struct msg_expor
         .reports = message->reports,
     };
     if (message->can_withdraw) {
-        out->withdraw_hash = (struct msg_bytes){message->withdraw_hash, LIMIT_HASH_BYTES};
+        out->withdraw_hash = (struct hearsay_bytes){message->withdraw_hash, LIMIT_HASH_BYTES};
     }
 }
 
-static void fill_rule(const struct persist_rule *rule, struct msg_rule_state *out)
+static void fill_rule(const struct persist_rule *rule, struct hearsay_rule_state *out)
 {
-    *out = (struct msg_rule_state){
+    *out = (struct hearsay_rule_state){
         .kind = (uint32_t)rule->kind,
         .number = rule->number,
         .created_ms = rule->created_ms,
@@ -59,19 +60,19 @@ static void fill_rule(const struct persist_rule *rule, struct msg_rule_state *ou
         .until_ms = rule->until_ms,
     };
     if (rule->value_bytes > 0) {
-        out->value = (struct msg_bytes){rule->value, rule->value_bytes};
+        out->value = (struct hearsay_bytes){rule->value, rule->value_bytes};
     }
 }
 
 /*
  * Returns false for a change that others are not told of: the mark that the host has been restored.
  */
-static bool fill_change(const struct persist_change *change, struct msg_change *out)
+static bool fill_change(const struct persist_change *change, struct hearsay_change *out)
 {
-    *out = (struct msg_change){.seq = (uint64_t)change->seq,
-                               .has_decision = change->decision_id.number != 0};
+    *out = (struct hearsay_change){.seq = (uint64_t)change->seq,
+                                   .has_decision = change->decision_id.number != 0};
     if (out->has_decision) {
-        out->decision = (struct msg_decision_id){
+        out->decision = (struct hearsay_decision_id){
             .store_id = {change->decision_id.store_id, PERSIST_STORE_ID_BYTES},
             .number = change->decision_id.number,
             .time_ms = change->decision_id.time_ms,
@@ -84,10 +85,10 @@ static bool fill_change(const struct persist_change *change, struct msg_change *
         return true;
     case PERSIST_CHANGE_GONE:
         out->has_gone = true;
-        out->gone = (struct msg_gone){
+        out->gone = (struct hearsay_gone){
             .id = {change->message.id, MESSAGE_ID_BYTES},
             .until_ms = change->message.expires_ms,
-            .why = (enum msg_why)change->why,
+            .why = (enum hearsay_why)change->why,
         };
         return true;
     default:
@@ -102,10 +103,10 @@ static void answer_page(struct changes_job *page)
     const struct persist_read *read = &page->read;
     struct job *job = &page->base;
     struct service *service = job->service;
-    struct msg_response response = {.id = job->request_id, .kind = MSG_RESPONSE_CHANGED};
-    struct msg_changed *changed = &response.changed;
+    struct hearsay_response response = {.id = job->request_id, .kind = HEARSAY_RESPONSE_CHANGED};
+    struct hearsay_changed *changed = &response.changed;
 
-    struct msg_change *changes =
+    struct hearsay_change *changes =
         arena_take_zeroed(&service->arena, read->change_count + 1, sizeof(*changes));
     if (changes == NULL) {
         job_fail_memory(job);
@@ -239,7 +240,7 @@ static uint64_t newest_number(const struct ask *ask)
 
 static bool check_changes(struct ask *ask)
 {
-    const struct msg_changes *asked = &ask->request->changes;
+    const struct hearsay_changes *asked = &ask->request->changes;
 
     if (!(ask->client->is_bridge || ask_is_administrator(ask)) || !ask_host(ask, &asked->host)) {
         return false;
@@ -273,7 +274,7 @@ static bool check_changes(struct ask *ask)
 
 void handler_changes(struct ask *ask)
 {
-    const struct msg_changes *asked = &ask->request->changes;
+    const struct hearsay_changes *asked = &ask->request->changes;
 
     if (!check_changes(ask)) {
         return;

@@ -137,12 +137,12 @@ static void deinit_similar(struct job *base)
 
 static void similar_answer(struct similar_job *job)
 {
-    struct msg_similar_group groups[GROUPS_MAX];
+    struct hearsay_similar_group groups[GROUPS_MAX];
     size_t room = job->base.service->config.limits.frame_bytes - CODEC_ENVELOPE_BYTES_MAX;
     size_t fits = job->list.count < room / GROUP_BYTES ? job->list.count : room / GROUP_BYTES;
-    struct msg_response response = {
+    struct hearsay_response response = {
         .id = job->base.request_id,
-        .kind = MSG_RESPONSE_SIMILAR_LIST,
+        .kind = HEARSAY_RESPONSE_SIMILAR_LIST,
         .similar_list = {groups, fits, job->list.total, job->messages},
     };
 
@@ -150,7 +150,7 @@ static void similar_answer(struct similar_job *job)
     for (size_t i = 0; i < fits; i++) {
         const struct similar_group *group = &job->list.groups[i];
 
-        groups[i] = (struct msg_similar_group){
+        groups[i] = (struct hearsay_similar_group){
             .oldest = {group->oldest.id, MESSAGE_ID_BYTES},
             .oldest_ms = group->oldest.deposited_ms,
             .newest = {group->newest.id, MESSAGE_ID_BYTES},
