@@ -329,7 +329,7 @@ def test_a_full_reader_has_all_when_there_is_room(hub, make_reader, owner, rng):
         wait_until(lambda: shown(site, "ap2") == messages, "all of the other host")
         other.forget()
     site.bridge.wait_log("host ap1: hearsayd has no room for [1-9][0-9]* messages")
-    wait_until(lambda: len(shown(site)) == 3 and "3 messages have no room" in site.bridge.status(), "what is missing")
+    wait_until(lambda: len(shown(site)) == 3 and "3 messages, bans or notices have no room" in site.bridge.status(), "what is missing")
     assert "hearsay_bridge_reader_no_room 3\n" in site.bridge.status("--metrics")
     with hub.connect("ap1") as nats, pytest.raises(NoAnswer):
         page(nats, seconds=1, kind=letters.STATES)
@@ -349,7 +349,7 @@ def test_a_reader_that_gets_more_room_takes_what_is_missing(hub, make_reader, ow
     for id, payload in messages.items():
         owner.message(id, payload=payload)
     owner.settle()
-    wait_until(lambda: "3 messages have no room" in site.bridge.status(), "what is missing")
+    wait_until(lambda: "3 messages, bans or notices have no room" in site.bridge.status(), "what is missing")
     config = pathlib.Path(site.daemon.config_file)
     config.write_text(config.read_text(encoding="utf-8").replace("messages = 3", "messages = 30"), encoding="utf-8")
     site.daemon.restart()

@@ -221,8 +221,9 @@ void hub_print_status(const struct hub *hub, FILE *out)
         }
         if (reader_no_room(follower->reader) > 0) {
             (void)fprintf(out,
-                          "    %" PRIu64 " messages have no room here: raise `messages`\n"
-                          "    and `bytes` of the host, or of [limits]\n",
+                          "    %" PRIu64 " messages, bans or notices have no room here:\n"
+                          "    raise `messages` and `bytes` of the host, or of\n"
+                          "    [limits]; bans and notices wait for others to end\n",
                           reader_no_room(follower->reader));
         }
         if (reader_beyond(follower->reader) > 0) {

@@ -102,17 +102,18 @@ void missing_note_odd(struct missing *missing)
     }
 }
 
-void missing_note_no_room(struct missing *missing, uint64_t messages)
+void missing_note_no_room(struct missing *missing, uint64_t changes)
 {
     uint64_t withheld;
 
-    missing->no_room += messages;
-    if (messages > 0 &&
+    missing->no_room += changes;
+    if (changes > 0 &&
         log_gate_opens(&missing->room_gate, (int64_t)(uv_hrtime() / 1000000), &withheld)) {
-        log_warning("host %s: hearsayd has no room for %" PRIu64
-                    " messages of the hub, or more: raise `messages` and `bytes` of the host, or "
-                    "of [limits]; trying on",
-                    missing->host, missing_no_room(missing));
+        log_warning(
+            "host %s: hearsayd has no room for %" PRIu64
+            " messages, bans or notices of the hub, or more: raise `messages` and `bytes` "
+            "of the host, or of [limits]; bans and notices wait for others to end; trying on",
+            missing->host, missing_no_room(missing));
     }
 }
 

@@ -34,7 +34,7 @@ struct missing {
     uint64_t ids[2];     /* in the table: [true] of messages with content, [false] of all others */
     uint64_t ids_max[2]; /* of them */
     uint64_t odd;        /* states that no owner publishes, ever */
-    uint64_t no_room;    /* messages without room, since all was taken last */
+    uint64_t no_room;    /* what had no room, since all was taken last */
     uint64_t beyond;     /* states above the bound, since then */
     uint64_t no_room_before; /* the same, until then */
     uint64_t beyond_before;
@@ -53,12 +53,12 @@ void missing_greeted(struct missing *missing, uint64_t messages);
 /* Whether an id that is new in the table may be taken. */
 bool missing_admits(struct missing *missing, bool has_payload);
 void missing_note_odd(struct missing *missing);
-void missing_note_no_room(struct missing *missing, uint64_t messages);
+void missing_note_no_room(struct missing *missing, uint64_t changes);
 
 /* All states have come, and hearsayd has what it takes of them. */
 void missing_settled(struct missing *missing);
 
-/* How many messages have no room, and how many states were above the bound. */
+/* How many messages, bans and notices have no room, and how many states were above the bound. */
 uint64_t missing_no_room(const struct missing *missing);
 uint64_t missing_beyond(const struct missing *missing);
 
