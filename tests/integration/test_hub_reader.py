@@ -540,6 +540,25 @@ def test_a_reader_does_not_wait_for_what_has_gone(hub, reader, owner, rng):
         assert page(nats, kind=letters.STATES).changes
 
 
+def test_a_reader_whose_consumer_was_lost_asks_to_be_compared(hub, reader, owner):
+    """A server that has lost a consumer may have lost messages, too: only the owner can tell."""
+    owner.head()
+    owner.settle()
+    wait_until(lambda: "has all that the hub has" in reader.bridge.status(), "the reader")
+    with hub.connect("ap1") as nats:
+        assert page(nats, kind=letters.DIGEST, reader="reader", deposited_before_ms=now_ms(),
+                    expires_after_ms=now_ms()).count == 0
+    assert "reader_compared 1\n" in reader.bridge.status("--metrics")
+    asked = "o.compare.ap1.reader"
+    with hub.connect("ap1") as nats:
+        nats.subscribe(asked)
+        for name in followers(hub, "ap1"):
+            hub.ask(f"CONSUMER.DELETE.h_{shard_of('ap1')}.{name}")
+        wait_until(lambda: "not compared" in reader.bridge.status(), "the loss")
+        owner.head()
+        nats.next(asked)
+
+
 def test_a_page_goes_to_the_askers_inbox_only(hub, reader, owner):
     wait_until(lambda: "has all that the hub has" in reader.bridge.status(), "the reader")
     ask = letters.Letter(version=1, page_ask=letters.PageAsk(kind=letters.WORDS)).SerializeToString()

@@ -17,10 +17,10 @@ enum {
     EXPIRES_S = 20,
     HEARTBEAT_S = 5,
     SILENCE_MS = 3 * HEARTBEAT_S * 1000,
-    BEATS = 2,        /* so many heartbeats without a message between them: there is none */
-    STUCK_BEATS = 12, /* a minute: two heads of an owner that is there */
-    UNUSED_S = 60,    /* then the server drops the consumer */
-    ACK_WORDS = 9     /* $JS.ACK.STREAM.CONSUMER.DELIVERED.SEQ.NUMBER.TIME.PENDING */
+    BEATS = 2,       /* so many heartbeats without a message between them: there is none */
+    HEADS_STUCK = 2, /* so many heads without one that came: the consumer is stuck */
+    UNUSED_S = 60,   /* then the server drops the consumer */
+    ACK_WORDS = 9    /* $JS.ACK.STREAM.CONSUMER.DELIVERED.SEQ.NUMBER.TIME.PENDING */
 };
 
 enum state {
@@ -42,7 +42,6 @@ struct follow {
     char consumer[64];
     enum state state;
     bool is_scan;
-    bool has_heads;
     bool is_caught_up;
     bool checks_place; /* the next message must be the one at `seq` */
     uint64_t seq;      /* of the last message taken; 0: none */
@@ -52,6 +51,7 @@ struct follow {
     size_t wanted;     /* of the messages asked for, how many are still to come */
     unsigned beats;    /* heartbeats since the last message, or since messages were asked for */
     unsigned silent;   /* heartbeats since the last message */
+    uint64_t stuck;    /* so many of them are too many; 0: no message need come */
 };
 
 static void make_consumer(struct follow *follow);
@@ -156,6 +156,9 @@ static void make_consumer(struct follow *follow)
         .subject = subject, .data = text, .size = text != NULL ? strlen(text) : 0};
 
     wire_forget(follow->wire, follow);
+    if (follow->events->interrupted != NULL) {
+        follow->events->interrupted(follow->context);
+    }
     if (!follow->checks_place) {
         follow->is_caught_up = false;
         follow->events->began(follow->context);
@@ -254,7 +257,7 @@ static void take_state(struct follow *follow, const struct wire_message *message
  * then than the stream has now. A new one goes on behind the last message that was taken. */
 static bool is_stuck(struct follow *follow)
 {
-    if (!follow->has_heads || ++follow->silent < STUCK_BEATS) {
+    if (follow->stuck == 0 || ++follow->silent < follow->stuck) {
         return false;
     }
     follow->silent = 0;
@@ -354,7 +357,11 @@ int follow_new(uv_loop_t *loop, struct wire *wire, const struct follow_source *s
     follow->events = events;
     follow->context = context;
     follow->is_scan = source->is_scan;
-    follow->has_heads = source->has_heads;
+    if (source->head_ms > 0) {
+        uint64_t beats = HEADS_STUCK * source->head_ms / (HEARTBEAT_S * 1000);
+
+        follow->stuck = beats > BEATS ? beats : BEATS + 1;
+    }
     (void)snprintf(follow->stream, sizeof(follow->stream), "%s", source->stream);
     (void)snprintf(follow->filter, sizeof(follow->filter), "%s", source->filter);
     (void)snprintf(follow->own, sizeof(follow->own), "_INBOX_%s.follow.%" PRIu64, source->name,

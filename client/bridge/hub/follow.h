@@ -35,8 +35,8 @@ struct follow_events {
     void (*began)(void *context);
     /* All that was there has come. Called once after each `began`. */
     void (*caught_up)(void *context);
-    /* The server is asked for a new consumer: the connection is a new one, or the server was silent
-     * or had lost the consumer. May be NULL. */
+    /* The server is asked for a consumer: the connection is a new one, or the server was silent,
+     * has lost the consumer or what it had given. May be NULL. */
     void (*interrupted)(void *context);
 };
 
@@ -45,8 +45,9 @@ struct follow_source {
     const char *name; /* the bridge's own, which is in its inbox's */
     const char *stream;
     const char *filter;
-    bool is_scan;   /* all messages, without their data */
-    bool has_heads; /* an owner that is there writes a head every 30 s, at most */
+    bool is_scan; /* all messages, without their data */
+    uint64_t
+        head_ms; /* an owner that is there writes a head at least so often; 0: there are no heads */
 };
 
 struct follow;

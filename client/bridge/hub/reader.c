@@ -10,6 +10,7 @@
 #include "client/bridge/hub/missing.h"
 #include "client/bridge/hub/queue.h"
 #include "client/bridge/hub/scan.h"
+#include "client/bridge/setup/config.h"
 #include "client/bridge/wire/subject.h"
 #include "core/base/err.h"
 #include "daemon/system/log.h"
@@ -476,7 +477,7 @@ static int add_part(struct reader *reader, unsigned which, const char *stream, c
         .name = reader->shared.name,
         .stream = part->stream,
         .filter = filter,
-        .has_heads = which == OF_STATES,
+        .head_ms = which == OF_STATES ? bridge_head_ms() : 0,
     };
 
     part->reader = reader;

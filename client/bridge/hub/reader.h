@@ -54,8 +54,8 @@ bool reader_is_whole(const struct reader *reader);
 void reader_compared(struct reader *reader);
 int64_t reader_not_compared_since(const struct reader *reader);
 
-/* How many messages, bans and notices have no room in hearsayd, and how many states were above the bound of the host.
- * Both are tried again. */
+/* How many messages, bans and notices have no room in hearsayd, and how many states were above the
+ * bound of the host. Both are tried again. */
 uint64_t reader_no_room(const struct reader *reader);
 uint64_t reader_beyond(const struct reader *reader);
 

@@ -77,7 +77,7 @@ int scan_new(uv_loop_t *loop, struct wire *wire, struct erase *erase,
         return -ERR_NOMEM;
     }
     own.is_scan = true;
-    own.has_heads = false;
+    own.head_ms = 0;
     scan->erase = erase;
     (void)snprintf(scan->stream, sizeof(scan->stream), "%s", source->stream);
     int rc = follow_new(loop, wire, &own, &follow_events, scan, &scan->follow);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/bridge/own/claim.h"
 
-#include <stdlib.h>
 #include <string.h>
 
+#include "client/bridge/setup/config.h"
+
 enum {
-    INTERVAL_MS = 30 * 1000,
     AGAIN_MS = 2000, /* after a failure, and for another look at a head that was old */
     LOOK_MS = 300,
     MOST_LOOKS = 20 /* six seconds: a node that was behind has caught up by then */
@@ -14,14 +14,6 @@ enum {
 static const char lost_head[] = "the hub has lost the head of this host";
 
 static void look_again(struct claim *claim);
-
-uint64_t claim_interval_ms(void)
-{
-    const char *text = getenv("HEARSAY_BRIDGE_HEAD_MS");
-    uint64_t value = text != NULL ? strtoull(text, NULL, 10) : 0;
-
-    return value >= 10 ? value : INTERVAL_MS;
-}
 
 static void on_timer(uv_timer_t *timer)
 {
@@ -364,7 +356,7 @@ void claim_init(struct claim *claim, uv_loop_t *loop, struct wire *wire, const c
     claim->cursor = cursor;
     claim->events = events;
     claim->context = context;
-    claim->interval_ms = claim_interval_ms();
+    claim->interval_ms = bridge_head_ms();
     claim->keeper =
         (struct head_keeper){.wire = wire, .host = host, .done = on_head, .context = claim};
 }

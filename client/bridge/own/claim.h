@@ -78,9 +78,6 @@ struct claim {
     struct log_gate gate;
 };
 
-/* How often heads are written: 30 s, or HEARSAY_BRIDGE_HEAD_MS of the environment, for tests. */
-uint64_t claim_interval_ms(void);
-
 void claim_init(struct claim *claim, uv_loop_t *loop, struct wire *wire, const char *host,
                 struct cursor *cursor, const struct claim_events *events, void *context);
 void claim_stop(struct claim *claim);

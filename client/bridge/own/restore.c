@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/bridge/setup/config.h"
+
 enum { RETRY_MS = 2000, JOBS_MAX = 2, ROOM_MOST_MS = 8 * 60 * 1000 };
 
 static void continue_restore(struct restore *restore);
@@ -23,7 +25,7 @@ static void try_later(struct restore *restore, const char *why)
         log_info("host %s: cannot be restored yet: %s; trying on", restore->pages.host, why);
     }
     (void)uv_timer_start(&restore->retry, on_retry,
-                         restore->is_restore ? RETRY_MS : claim_interval_ms(), 0);
+                         restore->is_restore ? RETRY_MS : bridge_head_ms(), 0);
 }
 
 /* --- without room ----------------------------------------------------------------------------- */
@@ -260,10 +262,10 @@ void restore_begin(struct restore *restore, enum claim_copies copies)
 
     restore_end(restore);
     restore->wants_words = copies == CLAIM_NO_COPIES;
-    restore->gives_up_ms = copies == CLAIM_MAYBE_COPIES ? now_ms + claim_interval_ms() : 0;
+    restore->gives_up_ms = copies == CLAIM_MAYBE_COPIES ? now_ms + bridge_head_ms() : 0;
     restore->is_restore = true;
     restore->no_room = 0;
-    restore->room_wait_ms = claim_interval_ms();
+    restore->room_wait_ms = bridge_head_ms();
     begin_round(restore);
     restore->stage = copies == CLAIM_NO_COPIES ? RESTORE_MARK : RESTORE_STATES;
     continue_restore(restore);
@@ -292,6 +294,6 @@ void restore_words_later(struct restore *restore)
         restore->after = 0;
         restore->has_more = true;
         restore->stage = RESTORE_WORDS;
-        (void)uv_timer_start(&restore->retry, on_retry, claim_interval_ms(), 0);
+        (void)uv_timer_start(&restore->retry, on_retry, bridge_head_ms(), 0);
     }
 }

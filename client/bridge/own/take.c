@@ -80,7 +80,7 @@ static int look_at_head(struct take *take, char *out_reason)
 /* Waits until the store of before would have written its head. */
 static int wait_silence(struct take *take, FILE *out, char *out_reason)
 {
-    uint64_t interval = claim_interval_ms();
+    uint64_t interval = bridge_head_ms();
     uint64_t place = take->found.place;
 
     (void)fprintf(out, "waiting %llu s: the store of before must be silent\n",
@@ -140,7 +140,7 @@ static int take_over(struct take *take, bool is_now, FILE *out, char *out_reason
         (void)fprintf(out,
                       "the store of before may publish for %llu s more: what it publishes then,\n"
                       "and what it never published, does not come to the store here\n",
-                      (unsigned long long)claim_interval_ms() / 1000);
+                      (unsigned long long)bridge_head_ms() / 1000);
     } else if (take->outcome == HEAD_FOUND) {
         rc = wait_silence(take, out, out_reason);
     }

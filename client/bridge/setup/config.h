@@ -81,6 +81,10 @@ int bridge_config_finish(struct bridge_config *config, char *out_reason);
 const struct bridge_host *bridge_config_host(const struct bridge_config *config, const char *name);
 const struct bridge_hood *bridge_config_hood(const struct bridge_config *config, const char *name);
 
+/* How often an owner writes its head: 30 s, or HEARSAY_BRIDGE_HEAD_MS of the environment, for
+ * tests. */
+uint64_t bridge_head_ms(void);
+
 /* Whether a text of `length` bytes is the name of a host: letters a-z, digits, inner hyphens. */
 bool bridge_name_is_right(const char *name, size_t length);
 

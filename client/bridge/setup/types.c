@@ -1,8 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
 #include <string.h>
 
 #include "client/bridge/setup/config.h"
 #include "client/bridge/setup/inner.h"
+
+enum { HEAD_MS = 30 * 1000 };
+
+uint64_t bridge_head_ms(void)
+{
+    const char *text = getenv("HEARSAY_BRIDGE_HEAD_MS");
+    uint64_t value = text != NULL ? strtoull(text, NULL, 10) : 0;
+
+    return value >= 10 ? value : HEAD_MS;
+}
 
 /* --- names ------------------------------------------------------------------------------------ */
 
