@@ -72,7 +72,7 @@ def test_a_bridge_reads_without_limits(make_bridge, rng):
     bridge = make_bridge("[limits]\nqueries_per_minute = 1\nquery_burst = 1\n")
     with bridge.connect() as client, bridge.daemon.client() as other:
         assert READING <= set(client.welcome.capabilities)
-        assert {"deposit", "withdraw", "report", "on_behalf"}.isdisjoint(client.welcome.capabilities)
+        assert {"deposit", "withdraw", "report", "on_behalf", "request_on_behalf"}.isdisjoint(client.welcome.capabilities)
         assert not client.welcome.limits.HasField("queries_per_minute")
         deposit = wire.deposit_of(rng, LABELS, payload=b"hello")
         other.call(deposit)
