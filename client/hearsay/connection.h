@@ -314,10 +314,10 @@ HEARSAY_API int hearsay_current_epoch(struct hearsay *server, const char *host,
  * the client with this address of 4 bytes (IPv4) or 16 (IPv6), so that the client pays for them as
  * if it had come itself. The server takes such requests only if they read: queries, gets, summaries
  * and here labels, which are those of the client; it refuses others with INVALID, field on_behalf.
- * A server of 0.2.0 does not know whom a request is for, and takes it as the gateway's. `local` is
- * the gateway's own IPv6 address of 16 bytes, to which the client has connected; NULL: not said.
- * `address` NULL: the gateway's own requests again. Both are copied. HEARSAY_OK;
- * HEARSAY_ERR_ARGUMENT: another number of bytes.
+ * A server of 0.2.0 does not know whom a request is for, and takes it as the gateway's: check
+ * hearsay_has_capability with "request_on_behalf". `local` is the gateway's own IPv6 address of 16
+ * bytes, to which the client has connected; NULL: not said. `address` NULL: the gateway's own
+ * requests again. Both are copied. HEARSAY_OK; HEARSAY_ERR_ARGUMENT: another number of bytes.
  */
 HEARSAY_API int hearsay_ask_for(struct hearsay *server, const uint8_t *address,
                                 size_t address_bytes, const uint8_t *local,

@@ -91,6 +91,10 @@ int board_new(const struct board_options *options, struct board **out_board);
 void board_stop(struct board *board); /* every waiting request is answered with BOARD_AWAY */
 void board_free(struct board *board); /* after the loop has nothing under way; NULL is fine */
 
+/* Why phones cannot be served by the hearsayd at the other end of a connection: it would take all
+ * of them for one, or let them read without limits. NULL: they can. */
+const char *board_fault_of(const struct hearsay *server);
+
 /* What hearsayd said when it was greeted last; NULL: not yet. Valid until the loop turns. */
 const struct hearsay_welcome *board_welcome(const struct board *board);
 bool board_is_connected(const struct board *board);

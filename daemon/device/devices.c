@@ -368,10 +368,20 @@ static bool is_on_link(const struct device_query *query)
            memcmp(query->bytes, query->local, IPV6_BYTES) != 0;
 }
 
+/* Whether an address is of this machine's loopback, which has no neighbours. */
+static bool is_loopback(const struct device_query *query)
+{
+    static const uint8_t ipv6[IPV6_BYTES] = {[IPV6_BYTES - 1] = 1};
+
+    return query->family == 4 ? query->bytes[0] == IN_LOOPBACKNET
+                              : memcmp(query->bytes, ipv6, sizeof(ipv6)) == 0;
+}
+
 enum device_answer devices_find(struct devices *devices, const struct device_query *query,
                                 uint64_t *out_device)
 {
-    if (devices == NULL || !devices->is_open || (query->family != 4 && query->family != 6)) {
+    if (devices == NULL || !devices->is_open || (query->family != 4 && query->family != 6) ||
+        is_loopback(query)) {
         return DEVICE_NONE;
     }
     enum neighbour_answer answer = neighbour_table_find(devices->table, query->family, query->bytes,

@@ -18,20 +18,48 @@
 
 /*
  * The names of all requests and extensions that hearsayd serves. Welcome lists a part of this
- * array. The part begins with `on_behalf` for a client on a gateway's listener, and with `hello`
- * for other clients. The last name of the part is number READING of the array for a gateway that
- * speaks for itself, number ALL for an administrator, and number PUBLIC for other clients.
+ * array. The part begins with `request_on_behalf` for a gateway that speaks for itself, with
+ * `on_behalf` for a gateway that speaks for a client, and with `hello` for other clients. The last
+ * name of the part is number READING of the array for a gateway that speaks for itself, number ALL
+ * for an administrator, and number PUBLIC for other clients.
  */
 static const struct hearsay_text capabilities[] = {
-    TEXT("on_behalf"), TEXT("hello"),     TEXT("query"),   TEXT("get"),     TEXT("ping"),
-    TEXT("hood"),      TEXT("summary"),   TEXT("here"),    TEXT("watch"),   TEXT("unwatch"),
-    TEXT("deposit"),   TEXT("withdraw"),  TEXT("report"),  TEXT("export"),  TEXT("stats"),
-    TEXT("reload"),    TEXT("log_level"), TEXT("remove"),  TEXT("restore"), TEXT("reported"),
-    TEXT("ban"),       TEXT("unban"),     TEXT("bans"),    TEXT("accept"),  TEXT("backup"),
-    TEXT("compact"),   TEXT("check"),     TEXT("notice"),  TEXT("hide"),    TEXT("decisions"),
-    TEXT("wait"),      TEXT("changes"),   TEXT("similar"),
+    TEXT("request_on_behalf"),
+    TEXT("on_behalf"),
+    TEXT("hello"),
+    TEXT("query"),
+    TEXT("get"),
+    TEXT("ping"),
+    TEXT("hood"),
+    TEXT("summary"),
+    TEXT("here"),
+    TEXT("watch"),
+    TEXT("unwatch"),
+    TEXT("deposit"),
+    TEXT("withdraw"),
+    TEXT("report"),
+    TEXT("export"),
+    TEXT("stats"),
+    TEXT("reload"),
+    TEXT("log_level"),
+    TEXT("remove"),
+    TEXT("restore"),
+    TEXT("reported"),
+    TEXT("ban"),
+    TEXT("unban"),
+    TEXT("bans"),
+    TEXT("accept"),
+    TEXT("backup"),
+    TEXT("compact"),
+    TEXT("check"),
+    TEXT("notice"),
+    TEXT("hide"),
+    TEXT("decisions"),
+    TEXT("wait"),
+    TEXT("changes"),
+    TEXT("similar"),
 };
-enum { READING = 10, PUBLIC = 13, ALL = sizeof(capabilities) / sizeof(capabilities[0]) };
+enum { READING = 11, PUBLIC = 14, ALL = sizeof(capabilities) / sizeof(capabilities[0]) };
 
 /* The same for a bridge. */
 static const struct hearsay_text bridge_capabilities[] = {
@@ -45,7 +73,7 @@ static const char web_agent[] = "hearsay-web/";
 
 static void fill_capabilities(const struct requester *client, struct msg_welcome *out)
 {
-    size_t first = client->may_speak_for ? 0 : 1;
+    size_t first = client->is_gateway ? 0 : client->may_speak_for ? 1 : 2;
     size_t end = client->is_administrator ? ALL : client->is_gateway ? READING : PUBLIC;
 
     out->capabilities = &capabilities[first];

@@ -12,41 +12,17 @@ enum {
     HOST_BYTES = 192
 };
 
-/*
- * Finds the address whose here labels the client asks for: the client's address, or the address in
- * on_behalf of Here or of the request, which only a gateway that speaks for itself may send.
- * Returns false after an error was sent.
- */
-static bool find_address(const struct ask *ask, struct here_address *out_address)
-{
-    const struct hearsay_request *request = ask->request;
-    const struct hearsay_bytes *on_behalf =
-        request->here.on_behalf.count > 0 ? &request->here.on_behalf : &request->asker.on_behalf;
-
-    if (on_behalf->count == 0) {
-        *out_address = ask->client->address;
-        return true;
-    }
-    if (!ask->client->is_gateway) {
-        ask_refuse(ask, MSG_INVALID, "on_behalf",
-                   "only a gateway that speaks for itself may ask for the labels of an address");
-        return false;
-    }
-    if (!here_address_read(on_behalf->data, on_behalf->count, out_address)) {
-        ask_refuse(ask, MSG_INVALID, "on_behalf",
-                   "on_behalf is 4 or 16 bytes, the address of one client");
-        return false;
-    }
-    return true;
-}
-
 void handler_here(struct ask *ask)
 {
+    const struct hearsay_bytes *on_behalf = &ask->request->asker.on_behalf;
     struct hearsay_text buffer[LIMIT_LABELS];
-    struct here_address address;
+    struct here_address address = ask->client->address;
 
-    if (!ask_host(ask, &ask->request->here.host) || !find_address(ask, &address)) {
+    if (!ask_host(ask, &ask->request->here.host)) {
         return;
+    }
+    if (on_behalf->count > 0) { /* the session has checked it, see session_take_asker */
+        (void)here_address_read(on_behalf->data, on_behalf->count, &address);
     }
     struct hearsay_response response = {.id = ask->request->id,
                                         .kind = HEARSAY_RESPONSE_HERE_LABELS};

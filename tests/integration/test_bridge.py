@@ -72,7 +72,7 @@ def test_a_bridge_reads_without_limits(make_bridge, rng):
     bridge = make_bridge("[limits]\nqueries_per_minute = 1\nquery_burst = 1\n")
     with bridge.connect() as client, bridge.daemon.client() as other:
         assert READING <= set(client.welcome.capabilities)
-        assert {"deposit", "withdraw", "report", "on_behalf"}.isdisjoint(client.welcome.capabilities)
+        assert {"deposit", "withdraw", "report", "on_behalf", "request_on_behalf"}.isdisjoint(client.welcome.capabilities)
         assert not client.welcome.limits.HasField("queries_per_minute")
         deposit = wire.deposit_of(rng, LABELS, payload=b"hello")
         other.call(deposit)
@@ -82,7 +82,8 @@ def test_a_bridge_reads_without_limits(make_bridge, rng):
                      pb.Report(id=deposit.id)):
             error = client.refused(body)
             assert error.code == "FORBIDDEN" and "a bridge may not" in error.error.message
-        assert client.refused(pb.Here(on_behalf=packed("192.0.2.7"))).error.field == "on_behalf"
+        error = client.refused(pb.Here(), on_behalf=packed("192.0.2.7"))
+        assert error.code == "INVALID" and error.error.field == "on_behalf"
     with acting_as(BRIDGE.pw_uid):
         client = wire.Client(bridge.path, hello=False)
     with client:

@@ -430,6 +430,24 @@ def test_reads_are_limited_by_phone(make_web):
     assert read(f"a{count}", "127.0.0.8").status == 200 == read(f"a{count}", "127.0.0.7").status
 
 
+def test_streams_are_paid_like_lists(make_web):
+    """Each stream of another view makes a watch at hearsayd. A phone that opens ever new ones is refused
+    as one that reads ever new lists; the stream behind a page costs no more than the page."""
+    web = make_web("cache = 1m\n", "[limits]\nqueries_per_minute = 1\nquery_burst = 9\n")
+
+    def status_of(topic, source):
+        connection = web.connection(source)
+        connection.sendall(f"GET /events?t={topic} HTTP/1.1\r\nHost: {NAME}:{web.port}\r\n\r\n".encode())
+        with connection, connection.makefile("rb") as answer:
+            return int(answer.readline().split()[1])
+
+    assert web.get("/?t=a0", source="127.0.0.7").status == 200
+    statuses = [status_of(f"a{number}", "127.0.0.7") for number in (0, 0, *range(1, 12))]
+    count = statuses.index(429)
+    assert 4 < count < 12 and statuses == count * [200] + (13 - count) * [429]
+    assert status_of("a0", "127.0.0.7") == 200 == status_of("b", "127.0.0.8")
+
+
 def proxied(web):
     """The port behind a proxy."""
     web.port = int(web.wait_log(r"listening on 127\.0\.0\.1:(\d+) proxied").group(1))

@@ -196,7 +196,7 @@ static void test_small_questions_do_not_stop_lists(void **state)
     struct web_board_told shown = {.count = 0};
     const struct view view = near_tea();
     memset(told, 0, sizeof(told));
-    web_board_start(&fixture, 2, false);
+    web_board_start(&fixture, 2);
     for (unsigned i = 0; i < PHONES; i++) {
         struct http_address client = web_board_phone((uint8_t)i);
         client.bytes[2] = (uint8_t)(i >> 8);
@@ -227,7 +227,7 @@ static void test_shares(void **state)
     struct web_board_told second = {.count = 0};
     struct web_board_told forgotten = {.count = 0};
     struct web_board_watcher watcher = {.begun = 0};
-    web_board_start(&fixture, 2, false);
+    web_board_start(&fixture, 2);
     assert_non_null(board_watch(fixture.board, &view, &web_board_events, &watcher));
     while (watcher.begun == 0) {
         web_board_turn(&fixture);
@@ -274,7 +274,7 @@ static void test_a_message_changes_its_place(void **state)
                                         .token = web_board_token};
     (void)snprintf(bar.place, sizeof(bar.place), "place:bar\n");
     (void)snprintf(hall.place, sizeof(hall.place), "place:hall\n");
-    web_board_start(&fixture, 2, false);
+    web_board_start(&fixture, 2);
     assert_int_equal(web_board_list(&fixture, &bar).outcome, BOARD_DONE);
     assert_int_equal(web_board_list(&fixture, &hall).outcome, BOARD_DONE);
     board_write(fixture.board, &message, web_board_on_done, &told);
@@ -297,7 +297,7 @@ static void test_withdrawn(void **state)
     const uint8_t *listed = (const uint8_t *)"the third one..";
     struct web_board_told told = {.count = 0};
     older.before_ms = 500;
-    web_board_start(&fixture, 2, false);
+    web_board_start(&fixture, 2);
     board_get(fixture.board, "", listed, &client, web_board_on_done, &told);
     web_board_wait(&fixture, &told);
     assert_int_equal(web_board_list(&fixture, &view).messages, 2);
@@ -327,7 +327,7 @@ static void test_many_views(void **state)
 {
     (void)state;
     struct web_board fixture;
-    web_board_start(&fixture, 2, false);
+    web_board_start(&fixture, 2);
     for (unsigned i = 0; i < 20; i++) {
         struct view view = near_tea();
         (void)snprintf(view.topics[0], sizeof(view.topics[0]), "topic %u", i);

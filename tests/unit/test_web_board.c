@@ -28,7 +28,7 @@ static void test_list(void **state)
     struct web_board fixture;
     struct view view = web_board_tea();
     int64_t now_ms = 0;
-    web_board_start(&fixture, 2, false);
+    web_board_start(&fixture, 2);
     struct web_board_told told = web_board_list(&fixture, &view);
     assert_int_equal(told.outcome, BOARD_DONE);
     assert_int_equal(told.messages, 2);
@@ -57,7 +57,7 @@ static void test_newest_list(void **state)
     (void)state;
     struct web_board fixture;
     struct view view = web_board_tea();
-    web_board_start(&fixture, 2, false);
+    web_board_start(&fixture, 2);
     for (unsigned capped = 0; capped < 2; capped++) {
         (void)pthread_mutex_lock(&fixture.world.lock);
         fixture.world.is_capped = capped == 1;
@@ -140,7 +140,7 @@ static void test_get_and_place(void **state)
     (void)state;
     struct web_board fixture;
     const struct http_address client = web_board_phone(9);
-    web_board_start(&fixture, 2, false);
+    web_board_start(&fixture, 2);
     struct web_board_told told = {.count = 0};
     board_get(fixture.board, "", web_board_id, NULL, web_board_on_done, &told);
     web_board_wait(&fixture, &told);
@@ -175,7 +175,7 @@ static void test_away_and_back(void **state)
     struct web_board fixture;
     const struct view view = web_board_tea();
     struct view other = web_board_tea();
-    web_board_start(&fixture, 2, false);
+    web_board_start(&fixture, 2);
     assert_int_equal(web_board_list(&fixture, &view).outcome, BOARD_DONE);
     (void)pthread_mutex_lock(&fixture.world.lock);
     (void)shutdown(fixture.world.house_fd, SHUT_RDWR);
@@ -248,7 +248,7 @@ static void test_idle_end(void **state)
     (void)state;
     struct web_board fixture;
     char elsewhere[128];
-    web_board_start(&fixture, 2, false);
+    web_board_start(&fixture, 2);
     clock_ahead_ms += LONG_MS;
     end_connection(&fixture);
     assert_int_equal(waits_none, 1);
@@ -289,7 +289,7 @@ static void test_watch(void **state)
     struct view view = web_board_tea();
     struct web_board_watcher watcher = {.begun = 0};
     struct web_board_watcher placed = {.begun = 0};
-    web_board_start(&fixture, 2, false);
+    web_board_start(&fixture, 2);
     struct board_watch *watch = board_watch(fixture.board, &view, &web_board_events, &watcher);
     assert_non_null(watch);
     while (watcher.begun == 0) {
@@ -359,7 +359,7 @@ static void test_outcomes(void **state)
         {MSG_STORAGE, BOARD_REFUSED, BOARD_REFUSED, BOARD_REFUSED},
     };
     struct web_board fixture;
-    web_board_start(&fixture, 2, false);
+    web_board_start(&fixture, 2);
     clock_stands_ms = uv_now(&fixture.loop);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const uint8_t phone = (uint8_t)(7 + i); /* one whose refusal is not remembered */
@@ -398,7 +398,7 @@ static void test_stale_connection(void **state)
 {
     (void)state;
     struct web_board fixture;
-    web_board_start(&fixture, 2, false);
+    web_board_start(&fixture, 2);
     struct web_board_told told = {.count = 0};
     web_board_leave(&fixture, 7, &told);
     web_board_wait(&fixture, &told);
@@ -437,7 +437,7 @@ static void test_queue(void **state)
     struct web_board_told more[3];
     memset(told, 0, sizeof(told));
     memset(more, 0, sizeof(more));
-    web_board_start(&fixture, 1, false);
+    web_board_start(&fixture, 1);
     set_stalls(&fixture, true);
     web_board_leave(&fixture, 1, &told[0]);
     wait_deposits(&fixture, 1);
@@ -485,7 +485,7 @@ static void test_who_has_most_gives_way(void **state)
     struct web_board_told other = {.count = 0};
     struct web_board_told first = {.count = 0};
     memset(told, 0, sizeof(told));
-    web_board_start(&fixture, 1, false);
+    web_board_start(&fixture, 1);
     clock_stands_ms = uv_now(&fixture.loop);
     set_stalls(&fixture, true);
     web_board_leave(&fixture, 99, &first);
@@ -526,7 +526,7 @@ static void test_a_sender_has_one_connection(void **state)
     struct web_board_told told[ADDRESSES];
     struct web_board_told other = {.count = 0};
     memset(told, 0, sizeof(told));
-    web_board_start(&fixture, 32, false);
+    web_board_start(&fixture, 32);
     clock_stands_ms = uv_now(&fixture.loop);
     set_stalls(&fixture, true);
     for (uint8_t i = 0; i < ADDRESSES; i++) {
@@ -557,7 +557,7 @@ static void test_readers_pay(void **state)
     const struct view tea = web_board_tea();
     struct view older = tea;
     struct http_address client = web_board_phone(7);
-    web_board_start(&fixture, 1, false);
+    web_board_start(&fixture, 1);
     board_list(fixture.board, &tea, &client, web_board_on_done, &told);
     web_board_wait(&fixture, &told);
     assert_int_equal(web_board_look(&fixture, &fixture.world.asker), 7);
@@ -596,7 +596,7 @@ static void test_refused_readers(void **state)
     struct view older = tea;
     const struct http_address tired = web_board_phone(7);
     const struct http_address other = web_board_phone(8);
-    web_board_start(&fixture, 1, false);
+    web_board_start(&fixture, 1);
     (void)pthread_mutex_lock(&fixture.world.lock);
     fixture.world.tired = 7;
     (void)pthread_mutex_unlock(&fixture.world.lock);
@@ -640,7 +640,7 @@ static void test_refusals_are_remembered(void **state)
     struct http_address client = web_board_phone(7);
     client.device = 7;
     struct board_write message = web_board_message(client);
-    web_board_start(&fixture, 2, false);
+    web_board_start(&fixture, 2);
     (void)pthread_mutex_lock(&fixture.world.lock);
     fixture.world.refusal = MSG_RATE_LIMITED;
     (void)pthread_mutex_unlock(&fixture.world.lock);
@@ -676,18 +676,26 @@ static void test_refusals_are_remembered(void **state)
     web_board_stop(&fixture);
 }
 
-/* A hearsayd that does not know on_behalf would take all phones for one: nothing is written. */
+/* A hearsayd that ignores on_behalf of requests would let phones read without limits: it is asked
+ * nothing, and the reason names what to update. */
 static void test_old_server(void **state)
 {
     (void)state;
     struct web_board fixture;
     const struct view view = web_board_tea();
     struct web_board_told told = {.count = 0};
-    web_board_start(&fixture, 2, true);
+    web_board_prepare(&fixture);
+    fixture.world.is_deaf = true;
+    web_board_connect(&fixture, 2);
+    while (strstr(told.why, "update hearsayd") == NULL) {
+        web_board_turn(&fixture);
+        told = web_board_list(&fixture, &view);
+        assert_int_equal(told.outcome, BOARD_AWAY);
+    }
+    assert_false(board_is_connected(fixture.board));
     web_board_leave(&fixture, 1, &told);
-    web_board_wait(&fixture, &told);
-    assert_int_equal(told.outcome, BOARD_REFUSED);
-    assert_int_equal(web_board_list(&fixture, &view).outcome, BOARD_DONE);
+    assert_int_equal(told.outcome, BOARD_AWAY);
+    assert_int_equal(web_board_look(&fixture, &fixture.world.queries), 0);
     assert_int_equal(web_board_look(&fixture, &fixture.world.deposits), 0);
     web_board_stop(&fixture);
 }
@@ -700,7 +708,7 @@ static void test_stops(void **state)
     const struct view view = web_board_tea();
     struct web_board_told waiting[2];
     memset(waiting, 0, sizeof(waiting));
-    web_board_start(&fixture, 1, false);
+    web_board_start(&fixture, 1);
     board_list(fixture.board, &view, NULL, web_board_on_done, &waiting[0]);
     web_board_leave(&fixture, 1, &waiting[1]);
     web_board_stop(&fixture);
@@ -901,7 +909,7 @@ static void test_nothing_due_ticks_nothing(void **state)
     struct view tea = web_board_tea();
 
     (void)state;
-    web_board_start(&fixture, 2, false);
+    web_board_start(&fixture, 2);
     assert_int_equal(ticks_of(&fixture), 0);
     web_board_leave(&fixture, 1, &told);
     web_board_wait(&fixture, &told);

@@ -51,6 +51,36 @@ static void paths_lead_to_pages(void **state)
     assert_int_equal(web_route_send(&request), 405);
 }
 
+/* Before a stream begins, the phone asks for the list of its page, in its own name and with the
+ * view of the page, so that the cache has it; whoever hearsayd refuses the list gets no stream.
+ * (Phones that opened ever new streams made watches that nobody paid for.) */
+static void a_stream_is_paid_as_a_list(void **state)
+{
+    struct http_request request = web_route_request_of("/");
+    struct view of_page;
+    (void)state;
+
+    web_route.board.host.hood = "campus";
+    request.query = "t=Jazz&a=1";
+    assert_int_equal(web_route_send(&request), 200);
+    of_page = web_route.board.view;
+    request.path = "/events";
+    web_route.board.is_slow = true;
+    assert_int_equal(web_route_send(&request), 0);
+    assert_true(view_equal(&of_page, &web_route.board.view));
+    web_route_reply(BOARD_DONE);
+    assert_string_equal(web_route.exchange.body, "events");
+    assert_false(web_route.board.view.is_hood);
+    web_route.board.error.retry_after_ms = 7500;
+    assert_int_equal(web_route_send(&request), 0);
+    web_route_reply(BOARD_LIMITED);
+    assert_int_equal(web_route.exchange.status, 429);
+    assert_int_equal(web_route.exchange.retry_after_s, 8);
+    assert_int_equal(web_route_send(&request), 0);
+    route_gone(&web_route.router, &web_route.exchange); /* while the list is awaited */
+    assert_int_equal(web_route.board.forgotten, 1);
+}
+
 /* Pages that follow from the configuration, and errors, are written once for all phones, whatever
  * messages these looked at; after a reload anew. (T16: a poster cost as much as ten lists.) */
 static void fixed_pages_are_written_once(void **state)
@@ -403,6 +433,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(paths_lead_to_pages, web_route_setup),
+        cmocka_unit_test_setup(a_stream_is_paid_as_a_list, web_route_setup),
         cmocka_unit_test_setup(files_are_of_this_start, web_route_setup),
         cmocka_unit_test_setup(wrong_urls_name_the_field, web_route_setup),
         cmocka_unit_test_setup(languages_are_chosen, web_route_setup),

@@ -9,7 +9,7 @@
 
 #include "tests/lib/check.h"
 
-enum { GUARD_MS = 60000, CAPABILITIES = 3 };
+enum { GUARD_MS = 60000, CAPABILITIES = 4 };
 
 /* --- hearsayd --------------------------------------------------------------------------------- */
 
@@ -156,7 +156,7 @@ static void answer_phone(struct web_board_world *world, const struct hearsay_req
 static bool greet_client(struct fake_peer *peer, struct web_board_world *world, uint8_t *out_phone)
 {
     static const struct hearsay_text capabilities[CAPABILITIES] = {
-        {"deposit", 7}, {"query", 5}, {"on_behalf", 9}};
+        {"deposit", 7}, {"query", 5}, {"on_behalf", 9}, {"request_on_behalf", 17}};
     struct hearsay_request request;
     if (!fake_read(peer, &request)) {
         return false;
@@ -225,28 +225,26 @@ void web_board_prepare(struct web_board *fixture)
     fixture->board = NULL;
 }
 
-void web_board_start_cached(struct web_board *fixture, unsigned upstreams, bool is_deaf,
-                            uint32_t cache_ms)
+void web_board_connect(struct web_board *fixture, unsigned upstreams)
 {
-    web_board_prepare(fixture);
-    fixture->world.is_deaf = is_deaf;
     const struct board_options options = {.loop = &fixture->loop,
                                           .server = fixture->server.path,
-                                          .cache_ms = cache_ms,
+                                          .cache_ms = WEB_BOARD_CACHE_MS,
                                           .per_page = WEB_BOARD_PER_PAGE,
                                           .views = WEB_BOARD_VIEWS,
                                           .upstreams = upstreams};
     assert_int_equal(board_new(&options, &fixture->board), 0);
     assert_false(board_is_connected(fixture->board));
     assert_null(board_welcome(fixture->board));
+}
+
+void web_board_start(struct web_board *fixture, unsigned upstreams)
+{
+    web_board_prepare(fixture);
+    web_board_connect(fixture, upstreams);
     while (!board_is_connected(fixture->board)) {
         web_board_turn(fixture);
     }
-}
-
-void web_board_start(struct web_board *fixture, unsigned upstreams, bool is_deaf)
-{
-    web_board_start_cached(fixture, upstreams, is_deaf, WEB_BOARD_CACHE_MS);
 }
 
 void web_board_stop(struct web_board *fixture)
@@ -269,6 +267,8 @@ void web_board_on_done(void *context, const struct board_reply *reply)
     told->count++;
     told->order = ++told_count;
     told->outcome = reply->outcome;
+    (void)snprintf(told->why, sizeof(told->why), "%s",
+                   reply->error != NULL ? reply->error->sentence : "");
     told->retry_after_ms = reply->error != NULL ? reply->error->retry_after_ms : 0;
     if (reply->list != NULL) {
         told->messages = reply->list->count;

@@ -39,7 +39,7 @@ struct web_board_world {
     unsigned deposits; /* last bytes of the phones, in the order of arrival */
     uint8_t depositors[32];
     bool stalls;        /* deposits wait until this is false */
-    bool is_deaf;       /* to on_behalf */
+    bool is_deaf;       /* to on_behalf of requests */
     bool holds_watches; /* it answers no watch */
     bool drops_next;    /* the next connection on behalf is closed after the next request */
     enum msg_error_code refusal; /* of writes; 0: none */
@@ -65,6 +65,7 @@ struct web_board_told {
     char place[64];
     int64_t age_ms;
     uint64_t retry_after_ms;
+    char why[128];
     unsigned order; /* among all that were told */
 };
 
@@ -87,13 +88,11 @@ extern const struct board_watch_events web_board_events;
 /* Starts hearsayd and makes the loop; there is no board yet. */
 void web_board_prepare(struct web_board *fixture);
 
-/* Prepares, makes a board with so many connections for phones, and waits until it is connected. A
- * deaf hearsayd does not know on_behalf. */
-void web_board_start(struct web_board *fixture, unsigned upstreams, bool is_deaf);
+/* Makes a board with so many connections for phones, behind web_board_prepare. */
+void web_board_connect(struct web_board *fixture, unsigned upstreams);
 
-/* The same with another time that the cache keeps answers; else WEB_BOARD_CACHE_MS. */
-void web_board_start_cached(struct web_board *fixture, unsigned upstreams, bool is_deaf,
-                            uint32_t cache_ms);
+/* Prepares, makes a board, and waits until it is connected. */
+void web_board_start(struct web_board *fixture, unsigned upstreams);
 
 /* Stops the board, where there is one, the loop and hearsayd; checks that no handle is left. */
 void web_board_stop(struct web_board *fixture);

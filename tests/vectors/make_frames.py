@@ -377,7 +377,7 @@ def good_messages():
         ("export, every field", "request", 13, "export",
          {"host": "default", "after": bytes(24), "limit": 500}),
         ("here", "request", 16, "here", {}),
-        ("here, every field", "request", 17, "here", {"host": "default", "on_behalf": IPV6}),
+        ("here, every field", "request", 17, "here", {"host": "default"}),
         ("here, on behalf of an IPv6 address", "request", 17, "here", {ASKER: {"on_behalf": IPV6}}),
         ("get, on behalf of an IPv4 address", "request", 7, "get",
          {"id": ID, ASKER: {"on_behalf": bytes([192, 0, 2, 7])}}),

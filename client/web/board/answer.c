@@ -262,6 +262,18 @@ struct answer *answer_of_labels(const struct hearsay_host *host, const struct he
     return answer;
 }
 
+const char *board_fault_of(const struct hearsay *server)
+{
+    if (!hearsay_has_capability(server, "on_behalf")) {
+        return "hearsayd does not know on_behalf here: mark its `listen` line with the word "
+               "gateway";
+    }
+    return hearsay_has_capability(server, "request_on_behalf")
+               ? NULL
+               : "hearsayd is older than this hearsay-web, and would let phones read without "
+                 "limits: update hearsayd";
+}
+
 enum board_outcome answer_outcome(const struct hearsay_error *error)
 {
     switch (error->status) {

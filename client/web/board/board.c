@@ -21,6 +21,7 @@
 #include "client/web/board/pool.h"
 #include "client/web/board/query.h"
 #include "core/base/err.h"
+#include "daemon/system/log.h"
 
 enum {
     RETRY_FIRST_MS = 1000,
@@ -500,10 +501,30 @@ static void on_rested(void *context)
     }
 }
 
+static void on_lost(void *context, const struct hearsay_error *why);
+
+/* Closes the connection to a hearsayd that cannot serve phones. Each attempt finds the same, so
+ * only the first one is logged. */
+static void refuse_server(struct board *board, const char *fault)
+{
+    struct hearsay_error error;
+
+    if (strcmp(board->why.sentence, fault) != 0) {
+        log_error("nothing is served: %s", fault);
+    }
+    answer_fault(&error, HEARSAY_ERR_CONNECT, HEARSAY_CODE_NONE, fault);
+    on_lost(board, &error);
+}
+
 static void on_greeted(void *context)
 {
     struct board *board = context;
+    const char *fault = board_fault_of(link_server(board->link));
 
+    if (fault != NULL) {
+        refuse_server(board, fault);
+        return;
+    }
     hearsay_close(board->known);
     board->known = NULL;
     board->is_greeted = true;

@@ -41,12 +41,6 @@ static int submit_report(const struct board_write *write, struct hearsay *server
 int write_submit(const struct board_write *write, struct hearsay *server, uint64_t *out_ticket,
                  struct hearsay_error *out_error)
 {
-    if (!hearsay_has_capability(server, "on_behalf")) {
-        answer_fault(out_error, HEARSAY_ERR_ARGUMENT, HEARSAY_CODE_UNSUPPORTED,
-                     "hearsayd does not tell phones apart: it is too old, or the listener is not "
-                     "marked `gateway`");
-        return HEARSAY_ERR_ARGUMENT;
-    }
     switch (write->kind) {
     case BOARD_LEAVE:
         return submit_leave(write, server, out_ticket, out_error);

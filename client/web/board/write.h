@@ -6,8 +6,7 @@
 
 #include "client/web/board.h"
 
-/* Sends the request. The status of hearsay_submit_*; HEARSAY_ERR_ARGUMENT also where the server
- * does not know on_behalf. */
+/* Sends the request. The status of hearsay_submit_*. */
 int write_submit(const struct board_write *write, struct hearsay *server, uint64_t *out_ticket,
                  struct hearsay_error *out_error);
 

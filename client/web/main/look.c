@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "client/hearsay.h"
+#include "client/web/board.h"
 #include "client/web/main/user.h"
 #include "client/web/page.h"
 #include "daemon/system/privilege.h"
@@ -17,9 +18,8 @@ static int check_welcome(const struct web_config *config, const struct hearsay *
     uint32_t most = welcome->limits.payload_bytes;
     int rc = 0;
 
-    if (!hearsay_has_capability(server, "on_behalf")) {
-        rc = settings_refuse(&source, "hearsayd does not know on_behalf here: mark its `listen` "
-                                      "line with the word gateway");
+    if (board_fault_of(server) != NULL) {
+        rc = settings_refuse(&source, "%s", board_fault_of(server));
     }
     if (config->host[0] != '\0' && hearsay_find_host(server, config->host) == NULL) {
         rc = settings_refuse(&source, "`host`: hearsayd has no host %s", config->host);

@@ -121,6 +121,25 @@ void reading_list(struct visit *visit)
 
 /* --- live updates ----------------------------------------------------------------------------- */
 
+static void events_list_done(void *context, const struct board_reply *reply)
+{
+    struct visit *visit = context;
+
+    if (reply->outcome != BOARD_DONE) {
+        visit_fail_reply(visit, reply);
+        return;
+    }
+    visit->view.is_hood = false; /* live messages are those of the host */
+    http_exchange_set_context(visit->exchange, NULL);
+    live_begin(visit->router->live, visit->exchange, visit->request, &visit->view);
+    visit_free(visit);
+}
+
+/*
+ * A stream may begin a watch at hearsayd, which no phone pays for because all phones share it. So
+ * the list of the view is asked for first, in the phone's name: hearsayd refuses a phone that asks
+ * for ever new views. Behind the page of the same view the list is cached, and costs nothing.
+ */
 static void events_place_done(void *context, const struct board_reply *reply)
 {
     struct visit *visit = context;
@@ -130,15 +149,13 @@ static void events_place_done(void *context, const struct board_reply *reply)
         return;
     }
     visit_take_place(visit, reply);
-    http_exchange_set_context(visit->exchange, NULL);
-    live_begin(visit->router->live, visit->exchange, visit->request, &visit->view);
-    visit_free(visit);
+    board_list(visit->router->board, &visit->view, &visit->request->client, events_list_done,
+               visit);
 }
 
 void reading_events(struct visit *visit)
 {
     if (reading_view(visit)) {
-        visit->view.is_hood = false; /* live messages are those of the host */
         visit_name_host(visit);
         board_place(visit->router->board, visit->view.host, &visit->request->client,
                     events_place_done, visit);

@@ -97,6 +97,11 @@ def _can_be_used():
         return not any(int(line.split()[4], 16) & IFA_F_TENTATIVE for line in file)
 
 
+def has_entered():
+    """Whether the network is this process's own."""
+    return _has_entered
+
+
 def enter_own_network():
     """Moves this process into a network of its own. "", or the reason why that cannot be had."""
     global _has_entered

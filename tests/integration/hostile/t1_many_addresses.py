@@ -10,7 +10,7 @@ import socket
 import hearsay_wire as wire
 import pytest
 import traces
-from guests import SERVER4, SERVER6, addresses4, addresses6, make_guests, unread  # noqa: F401 (a fixture)
+from guests import SERVER4, SERVER6, Guests, addresses4, addresses6, make_guests, unread  # noqa: F401 (a fixture)
 from hearsay_wire import pb
 
 BURST = 4
@@ -148,3 +148,19 @@ def test_an_address_without_an_entry_is_its_network(make_daemon, rng, guests):
         taken = [count_deposits(stack.enter_context(wire.Client(places[6], source=source)), rng)
                  for source in own]
     assert taken == [BURST, 0, 0]
+
+
+def test_a_bridge_that_was_left_behind(make_daemon, rng):
+    """A test that is interrupted leaves its bridge and its cables. The next one has its own all the same:
+    it neither skips nor fails."""
+    left = Guests()
+    left.add(*addresses4(2, 100))
+    guests = Guests()
+    try:
+        device = guests.add(*addresses4(1, 100))
+        _, places = serve(make_daemon)
+        with contextlib.ExitStack() as stack:
+            assert count_deposits(connect(stack, device, places, device.addresses[0]), rng) == BURST
+    finally:
+        guests.close()
+        left.close()
