@@ -140,7 +140,7 @@ def test_the_manuals_synopsis():
     ]
 
 
-def completions(file, function, line, *, directory=None):
+def completions(file, function, line, *, directory=None, path=None):
     """What bash offers at the end of a command line, which it splits as readline does."""
     bash = shutil.which("bash")
     if not bash:
@@ -151,7 +151,8 @@ def completions(file, function, line, *, directory=None):
     """
     words = [piece for word in line.split(" ") for piece in (re.findall(r"[:=]+|[^:=]+", word) or [""])]
     done = subprocess.run([bash, "-c", script, "bash", str(ROOT / file), line, *words],
-                          capture_output=True, text=True, check=True, timeout=60, cwd=directory)
+                          capture_output=True, text=True, check=True, timeout=60, cwd=directory,
+                          env={**os.environ, "PATH": f"{path}:{os.environ['PATH']}"} if path else None)
     return set(done.stdout.split())
 
 
@@ -171,25 +172,73 @@ def test_hearsayd_completes(tmp_path):
         assert completions(bash, "_hearsayd", line, directory=tmp_path) == {"some.conf"}
 
 
-def test_completions_have_all_options():
-    """bash and zsh complete every command, and every option of it."""
-    zsh = (ROOT / "client/completion/_hearsay").read_text(encoding="utf-8")
-    for command in COMMANDS + NESTED:
-        assert f"'{command.split()[-1]}:" in zsh
-        for option in options_of(command) | common_options():
-            assert option in zsh, (command, option)
+@pytest.fixture(name="hearsay_path")
+def _hearsay_path(tmp_path):
+    """A directory with the program as `hearsay`: the completions read its help."""
+    path = tmp_path / "bin"
+    path.mkdir()
+    (path / "hearsay").symlink_to(os.path.abspath(conftest.program(conftest.HEARSAY)))
+    return path
 
+
+def test_bash_completes(tmp_path, hearsay_path):
+    """Every command, every option of it, and what options and arguments take."""
     def complete(*words):
-        return completions("client/completion/hearsay.bash", "_hearsay", " ".join(["hearsay", *words]))
+        return completions("client/completion/hearsay.bash", "_hearsay", " ".join(["hearsay", *words]),
+                           directory=tmp_path, path=hearsay_path)
 
+    (tmp_path / "some.conf").touch()
+    files = {"bin", "some.conf"}
+    common = common_options()
     assert complete("") == {*COMMANDS, "help"}
     assert complete("--server", "x", "q") == {"query"}
     assert complete("--server", "127.0.0.1:7117", "q") == {"query"}
+    assert complete("--server=127.0.0.1:7117", "q") == {"query"}
     assert complete("help", "con") == {"connection", "context"}
-    assert complete("query", "-o", "") == {"similarity", "time", "newest"}
+    assert complete("query", "-o", "") == complete("query", "--order=") == {"similarity", "time", "newest"}
+    assert complete("query", "--time", "") == {"now"}
+    assert complete("query", "--count", "") == set()
+    assert complete("query", "--unseen", "") == complete("query", "--unseen=") == files
+    assert complete("import", "--state", "x", "") == complete("admin", "pin", "") == files
+    assert complete("channel", "") == {"save", "list", "remove"}
+    assert complete("known", "") == {"remove"}
     assert complete("admin", "") == {*ADMIN}
+    assert complete("admin", "accept", "--host", "x", "") == {"open", "review", "closed", "auto"}
     for command in COMMANDS + NESTED:
-        assert complete(*command.split(), "--") == options_of(command) | common_options()
+        assert complete(*command.split(), "--") == options_of(command) | common
+
+
+def test_zsh_completes(hearsay_path):
+    """The same options, each with its help, as zsh's _arguments is given them."""
+    zsh = shutil.which("zsh")
+    if not zsh:
+        pytest.skip("no zsh here")
+    script = """
+        setopt extendedglob
+        functions[complete]=$(sed '$d' $1) # without the call at the end
+        complete
+        _call_program() { shift; "$@"; }
+        shift
+        _hearsay_help "$@"
+        _hearsay_places
+        print -rl -- $specs
+    """
+    for command in ("query", "admin list", "known"):
+        done = subprocess.run([zsh, "-f", "-c", script, "zsh", str(ROOT / "client/completion/_hearsay"),
+                               *command.split()], capture_output=True, text=True, check=True, timeout=60,
+                              env={**os.environ, "PATH": f"{hearsay_path}:{os.environ['PATH']}"})
+        specs = done.stdout.splitlines()
+        assert done.stderr == ""
+        assert {*re.findall(r"(--[a-z-]+)=?\[", done.stdout)} == options_of(command)
+        if command == "query":
+            assert "(-o --order)-o[similarity: nearest first; time: those by time; newest: the newest]" \
+                ":similarity|time|newest:(similarity time newest)" in specs
+            assert "--contains=[only" in done.stdout and "*-c[only messages" in done.stdout
+        if command == "admin list":
+            assert [spec for spec in specs if "--pending[" in spec] == [
+                "(--reported --pending --hidden --all)--pending[those that wait for review]"]
+        if command == "known":
+            assert specs[-2:] == ["1:remove:(remove)", "2:argument: "]
 
 
 def declared_in(header):

@@ -64,7 +64,6 @@ static const struct args_option table[] = {
     {.name = "choice",
      .kind = ARGS_CHOICE,
      .offset = offsetof(struct options, choice),
-     .value = "CHOICE",
      .choices = choices,
      .help = "a choice"},
 };

@@ -233,8 +233,8 @@ const struct cli_command command_admin_list = {
 static const struct args_option remove_options[] = {
     ARGS_ROW("host", 0, ARGS_TEXT, struct moderate_options, host, "HOST",
              "where it is (the first host)"),
-    ARGS_NAMES("why", 0, struct moderate_options, why, "KIND", moderate_whys,
-               "for admin log: illegal, about-me, harassment, spam, other"),
+    ARGS_NAMES("why", 0, struct moderate_options, why, moderate_whys,
+               "for admin log: what is wrong"),
     ARGS_ROW("reason", 0, ARGS_TEXT, struct moderate_options, reason, "TEXT",
              "for admin log: one line of at most 200 bytes"),
     ARGS_ROW("ban", 0, ARGS_FLAG, struct moderate_options, ban, NULL,

@@ -34,7 +34,7 @@ static const struct args_option query_options[] = {
     ARGS_ROW("since", 0, ARGS_MOMENT, struct query_options, since, "TIME",
              "left since: 6h (ago) or 2026-11-20T14:00Z"),
     ARGS_ROW("until", 0, ARGS_MOMENT, struct query_options, until, "TIME", "left before: likewise"),
-    ARGS_NAMES("order", 'o', struct query_options, order, "ORDER", order_names,
+    ARGS_NAMES("order", 'o', struct query_options, order, order_names,
                "similarity: nearest first; time: those by time; newest: the newest"),
     QUERY_METRIC_OPTION(struct query_options, metric),
     ARGS_ROW("batch", 'b', ARGS_TEXT, struct query_options, batch, "FILE",

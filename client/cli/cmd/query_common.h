@@ -14,8 +14,8 @@
 
 /* The names of --metric, in the order of query_options.metric, and the row of the option. */
 extern const char *const query_metric_names[];
-#define QUERY_METRIC_OPTION(type, field)                                 \
-    ARGS_NAMES("metric", 'm', type, field, "METRIC", query_metric_names, \
+#define QUERY_METRIC_OPTION(type, field)                       \
+    ARGS_NAMES("metric", 'm', type, field, query_metric_names, \
                "phi: by the correlation of the filters; bits: by shared bits (phi)")
 
 struct query_options {

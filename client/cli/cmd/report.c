@@ -12,8 +12,7 @@ struct report_options {
 };
 
 static const struct args_option report_options[] = {
-    ARGS_NAMES("kind", 0, struct report_options, kind, "KIND", moderate_kinds,
-               "what is wrong: illegal, about-me, harassment, spam, other"),
+    ARGS_NAMES("kind", 0, struct report_options, kind, moderate_kinds, "what is wrong"),
     ARGS_ROW("host", 0, ARGS_TEXT, struct report_options, host, "HOST",
              "where it is (the first host)"),
 };

@@ -25,8 +25,7 @@ extern const char *const epoch_choices[]; /* the first three, ended by NULL */
  * A row of a command's table of options, for the option --epoch. `type` is the struct of options;
  * its int called `field` gets the choice.
  */
-#define EPOCH_OPTION(type, field, text) \
-    ARGS_NAMES("epoch", 'e', type, field, "WHICH", epoch_choices, text)
+#define EPOCH_OPTION(type, field, text) ARGS_NAMES("epoch", 'e', type, field, epoch_choices, text)
 
 /* The epochs that a command uses. */
 struct epochs {

@@ -34,8 +34,8 @@ struct sensed {
         ARGS_ROW("scan", 0, ARGS_TEXT, type, field.scan, "FILE",                                   \
                  "the strongest that iw, nmcli ... saw; - is standard input"),                     \
         ARGS_ROW("at", 0, ARGS_TEXT, type, field.position, "LAT,LON", "the position, in degrees"), \
-        ARGS_ROW("time", 0, ARGS_TEXT, type, field.time, "TIME",                                   \
-                 "the hour: now, 6h (ago) or 2026-11-20T14:00Z (none)"),                           \
+        ARGS_ROW("time", 0, ARGS_TEXT, type, field.time, "now|TIME",                               \
+                 "the hour: 6h (ago) or 2026-11-20T14:00Z (none)"),                                \
         ARGS_ROW("topic", 0, ARGS_LIST, type, field.topics, "TEXT",                                \
                  "a topic, in capitals or not; once for each")
 

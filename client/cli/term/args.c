@@ -14,7 +14,7 @@
  * The codes that getopt_long returns: the letter of a short option, or LONG_CODE plus the index of
  * a long option.
  */
-enum { LONG_CODE = 1000, WORD_MAX = 40 };
+enum { LONG_CODE = 1000, WORD_MAX = 40, HELP_COLUMN = 29 };
 
 const char *args_nearest(const char *word, const char *const *names, size_t count)
 {
@@ -292,20 +292,31 @@ void args_free(const struct args_group *group)
     }
 }
 
+/* Prints what stands for the value of an option. Returns the number of columns. */
+static int print_value(FILE *stream, const struct args_option *option)
+{
+    if (option->value != NULL) {
+        return fprintf(stream, " %s%s", option->value, option->kind == ARGS_LIST ? "..." : "");
+    }
+    int columns = 0;
+    for (size_t i = 0; option->choices != NULL && option->choices[i] != NULL; i++) {
+        columns += fprintf(stream, "%c%s", i == 0 ? ' ' : '|', option->choices[i]);
+    }
+    return columns;
+}
+
 void args_print_help(FILE *stream, const struct args_group *group)
 {
     for (size_t i = 0; i < group->count; i++) {
         const struct args_option *option = &group->options[i];
-        char left[48];
-        if (option->letter != 0) {
-            (void)snprintf(left, sizeof(left), "-%c, --%s", option->letter, option->name);
-        } else {
-            (void)snprintf(left, sizeof(left), "    --%s", option->name);
+        int columns = option->letter != 0
+                          ? fprintf(stream, "  -%c, --%s", option->letter, option->name)
+                          : fprintf(stream, "      --%s", option->name);
+        columns += print_value(stream, option);
+        if (columns > HELP_COLUMN - 2) {
+            (void)fputc('\n', stream);
+            columns = 0;
         }
-        size_t used = strlen(left);
-        if (option->value != NULL) {
-            (void)snprintf(left + used, sizeof(left) - used, " %s", option->value);
-        }
-        (void)fprintf(stream, "  %-26s %s\n", left, option->help);
+        (void)fprintf(stream, "%*s%s\n", HELP_COLUMN - columns, "", option->help);
     }
 }

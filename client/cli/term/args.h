@@ -37,7 +37,7 @@ struct args_option {
     char letter;      /* 0: none */
     enum args_kind kind;
     size_t offset;     /* of the field in the struct of options */
-    const char *value; /* what the help calls the value; NULL for a flag */
+    const char *value; /* what the help calls the value; NULL for a flag and an ARGS_CHOICE */
     const char *help;  /* one line */
     uint64_t min;
     uint64_t max;
@@ -59,10 +59,10 @@ struct args_option {
         .name = (name_), .letter = (letter_), .kind = (kind_), .offset = offsetof(type, field), \
         .value = (value_), .min = (min_), .max = (max_), .help = (help_)                        \
     }
-#define ARGS_NAMES(name_, letter_, type, field, value_, choices_, help_)                           \
-    {                                                                                              \
-        .name = (name_), .letter = (letter_), .kind = ARGS_CHOICE,                                 \
-        .offset = offsetof(type, field), .value = (value_), .choices = (choices_), .help = (help_) \
+#define ARGS_NAMES(name_, letter_, type, field, choices_, help_)                \
+    {                                                                           \
+        .name = (name_), .letter = (letter_), .kind = ARGS_CHOICE,              \
+        .offset = offsetof(type, field), .choices = (choices_), .help = (help_) \
     }
 
 /* A table of options and the struct that they fill. */
@@ -91,7 +91,11 @@ int args_list_add(struct args_list *list, const char *value);
 /* Frees the lists of a group. */
 void args_free(const struct args_group *group);
 
-/* Prints the options of a group as help, in two columns. */
+/*
+ * Prints the options of a group as help, in two columns. The shells' completions
+ * (client/completion/) read it: a value of FILE, HOST, NAME or words like a|b is completed, and
+ * "..." says that the option may be given again.
+ */
 void args_print_help(FILE *stream, const struct args_group *group);
 
 /*
