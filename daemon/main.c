@@ -13,7 +13,7 @@
 #include "daemon/config/options.h"
 #include "daemon/host/arrange.h"
 #include "daemon/net/server.h"
-#include "daemon/settings/start.h"
+#include "daemon/settings/options.h"
 #include "daemon/system/log.h"
 
 static int main_restore(const struct options *options, const struct config *config)

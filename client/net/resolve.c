@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/net/resolve.h"
+#include "client/net/sock.h"
 
 #include <errno.h>
 #include <fcntl.h>

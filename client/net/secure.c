@@ -9,7 +9,6 @@
 
 #include "client/fail.h"
 #include "client/net/address.h"
-#include "client/net/known.h"
 #include "client/net/sock.h"
 #include "client/net/wait.h"
 #include "client/now.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/index/renewal.h"
+#include "core/index/index.h"
 
 #include <assert.h>
 #include <string.h>

@@ -12,9 +12,8 @@
 #include "core/profile/encode.h"
 #include "daemon/config/config.h"
 #include "daemon/config/inner.h"
-#include "daemon/config/table.h"
-#include "daemon/settings/config.h"
-#include "daemon/settings/key.h"
+#include "daemon/settings/options.h"
+#include "daemon/settings/table.h"
 
 /* The file name of the administrator's socket in the data directory. */
 #define SOCKET_NAME "/hearsayd.sock"

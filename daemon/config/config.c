@@ -5,11 +5,8 @@
 #include <string.h>
 
 #include "daemon/config/inner.h"
-#include "daemon/config/table.h"
-#include "daemon/settings/config.h"
-#include "daemon/settings/file.h"
-#include "daemon/settings/key.h"
-#include "daemon/settings/print.h"
+#include "daemon/settings/options.h"
+#include "daemon/settings/table.h"
 
 /* --- defaults --------------------------------------------------------------------------------- */
 

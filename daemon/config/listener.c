@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/config/listener.h"
+#include "daemon/config/options.h"
 
 #include <arpa/inet.h>
 #include <string.h>

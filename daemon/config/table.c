@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/config/table.h"
+#include "daemon/config/inner.h"
 
 #include <stddef.h>
-
-#include "daemon/config/inner.h"
 
 #define KIB   UINT64_C(1024)
 #define MIB   (1024 * KIB)

@@ -4,7 +4,7 @@
 
 #include "core/base/label.h"
 #include "daemon/config/inner.h"
-#include "daemon/config/listener.h"
+#include "daemon/config/options.h"
 
 /* --- listeners -------------------------------------------------------------------------------- */
 

@@ -9,7 +9,7 @@
 
 #include "daemon/handler/handler.h"
 #include "daemon/handler/inner.h"
-#include "daemon/host/accept_mode.h"
+#include "daemon/host/host.h"
 
 #define TEXT(literal)                \
     {                                \

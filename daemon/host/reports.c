@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/host/reports.h"
+#include "daemon/host/service.h"
 
 #include <stddef.h>
 #include <string.h>

@@ -2,7 +2,6 @@
 /* Regular work of a service: removes expired messages, saves the clock, arranges indexes. */
 #include <inttypes.h>
 
-#include "daemon/host/host_groups.h"
 #include "daemon/host/room.h"
 #include "daemon/host/service.h"
 #include "daemon/system/container.h"

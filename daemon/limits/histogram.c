@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/limits/histogram.h"
+#include "daemon/limits/metrics.h"
 
 #include <stddef.h>
 

@@ -10,7 +10,6 @@
 #include "core/base/err.h"
 #include "daemon/device/devices.h"
 #include "daemon/net/here_watch.h"
-#include "daemon/net/server_open.h"
 #include "daemon/store/thread/sqlite.h"
 #include "daemon/system/datadir.h"
 #include "daemon/system/early_signals.h"

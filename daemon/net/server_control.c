@@ -6,7 +6,7 @@
  */
 
 #include "daemon/handler/handler.h"
-#include "daemon/host/accept_mode.h"
+#include "daemon/host/host.h"
 #include "daemon/limits/figures.h"
 #include "daemon/net/here_watch.h"
 #include "daemon/net/server.h"

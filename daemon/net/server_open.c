@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/net/server_open.h"
+#include "daemon/net/server.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include "core/base/err.h"
-#include "daemon/config/listener.h"
+#include "daemon/config/options.h"
 #include "daemon/settings/user.h"
-#include "daemon/system/inherited.h"
 #include "daemon/system/log.h"
+#include "daemon/system/notify.h"
 #include "daemon/system/privilege.h"
 #include "daemon/system/reason.h"
 

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "daemon/net/here_watch.h"
-#include "daemon/net/session_evict.h"
 #include "daemon/net/session_inner.h"
 #include "daemon/system/container.h"
 #include "daemon/system/list.h"

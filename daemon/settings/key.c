@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/settings/key.h"
+#include "daemon/settings/table.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "core/base/word.h"
-#include "daemon/settings/print.h"
+#include "daemon/settings/table.h"
 
 /* --- rows ------------------------------------------------------------------------------------- */
 

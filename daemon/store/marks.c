@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/store/marks.h"
+#include "daemon/store/database.h"
 
 #include <string.h>
 

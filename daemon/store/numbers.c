@@ -8,7 +8,6 @@
 #include <uv.h>
 
 #include "core/index/nearest.h"
-#include "daemon/store/run.h"
 #include "daemon/store/statement.h"
 
 /*

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 
 #include "core/base/err.h"
-#include "daemon/store/check.h"
 #include "daemon/store/error.h"
 #include "daemon/store/persist.h"
 #include "daemon/store/statement.h"

@@ -8,7 +8,6 @@
 #include "core/base/err.h"
 #include "daemon/system/list.h"
 #include "daemon/watch/inner.h"
-#include "daemon/watch/wait.h"
 
 enum {
     /* A turn takes at most this number of matches off the queues, so that the loop can do other

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "proto/codec/form.h"
+#include "proto/codec/inner.h"
 
 #include <string.h>
 

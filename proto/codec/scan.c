@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "proto/codec/scan.h"
+#include "proto/codec/inner.h"
 
 #include <stdbool.h>
 #include <string.h>

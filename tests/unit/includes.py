@@ -36,7 +36,7 @@ LIBRARIES = [
     (r"microhttpd\.h", r"client/web/http_(answer|connection|mhd|request)\.c",
      "libmicrohttpd stays behind client/web/http.h, so only the files client/web/http_*.c speak with it"),
     (r"qrencode\.h", r"client/web/qr\.c", "libqrencode stays behind client/web/qr.c"),
-    (r"nats/.*", r"client/bridge/(wire/\w+|hub/(setup|streams))\.[ch]",
+    (r"nats/.*", r"client/bridge/(wire/\w+|hub/(setup|setup_inner|streams))\.[ch]",
      "libnats stays behind client/bridge/wire/; only setup-hub makes its streams itself"),
     (r"uv\.h",
      r"client/(bridge/(ask|hub|main|own|wire)|link)/\w+\.[ch]|client/web/(board/|main/|moderate/|route/)?\w+\.[ch]"
@@ -51,8 +51,8 @@ LIBRARIES = [
     (r"openssl/.*", r"proto/tls/\w+\.[ch]", "OpenSSL stays behind proto/tls/"),
     (r"jansson\.h", r"client/(cli/\w+|bridge/(wire|hub))/\w+\.[ch]",
      "JSON is for the command, and for what JetStream answers"),
-    (r"ini\.h", r"daemon/settings/file\.c", "configurations are read by daemon/settings/file.h"),
-    (r"systemd/.*", r"daemon/system/inherited\.c", "use daemon/system/inherited.h and notify.h"),
+    (r"ini\.h", r"daemon/settings/file\.c", "configurations are read by daemon/settings/table.h"),
+    (r"systemd/.*", r"daemon/system/inherited\.c", "use daemon/system/notify.h"),
     (r"stdio\.h|unistd\.h|fcntl\.h|time\.h|sys/.*|netinet/.*|sodium\.h|uv\.h|sqlite3\.h", r"(?!core/).*",
      "core/ has no I/O, no clock and no randomness, so that it can be tested and simulated"),
 ]

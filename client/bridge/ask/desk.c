@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/ask/desk.h"
+#include "client/bridge/ask/inner.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include <sodium.h>
 
-#include "client/bridge/ask/round.h"
-#include "client/bridge/ask/shuffle.h"
 #include "client/bridge/wire/subject.h"
 #include "client/link/link.h"
 #include "client/relay.h"

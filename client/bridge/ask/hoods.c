@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/ask/hoods.h"
+#include "client/bridge/ask/inner.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/hub/files.h"
+#include "client/bridge/hub/setup_inner.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,8 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/bridge/hub/rights.h"
-#include "client/bridge/wire/greeting.h"
+#include "client/bridge/wire/version.h"
 
 enum { PATH_ROOM = 4096, ADDRESS_ROOM = GREETING_ADDRESS_BYTES };
 

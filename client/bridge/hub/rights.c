@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/hub/rights.h"
+#include "client/bridge/hub/setup_inner.h"
 
 #include <errno.h>
 #include <stdarg.h>

@@ -10,13 +10,11 @@
 #include <malloc.h>
 #endif
 
-#include "client/bridge/hub/setup.h"
+#include "client/bridge/hub/hub.h"
 #include "client/bridge/main/program.h"
-#include "client/bridge/main/report.h"
-#include "client/bridge/own/forget.h"
-#include "client/bridge/own/take.h"
+#include "client/bridge/own/own.h"
 #include "client/bridge/setup/options.h"
-#include "daemon/settings/start.h"
+#include "daemon/settings/options.h"
 #include "daemon/system/log.h"
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/main/report.h"
+#include "client/bridge/main/program.h"
 
 #include <errno.h>
 #include <stdlib.h>

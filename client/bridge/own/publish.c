@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/own/publish.h"
+#include "client/bridge/own/inner.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/bridge/wire/ack.h"
 #include "client/bridge/wire/subject.h"
+#include "client/bridge/wire/wire.h"
 #include "core/base/err.h"
 #include "proto/codec/letter.h"
 

@@ -8,11 +8,7 @@
 #include <nats/nats.h>
 #include <sodium.h>
 
-#include "client/bridge/wire/connect.h"
-#include "client/bridge/wire/greeting.h"
-#include "client/bridge/wire/inbound.h"
-#include "client/bridge/wire/requests.h"
-#include "client/bridge/wire/text.h"
+#include "client/bridge/wire/inner.h"
 #include "client/bridge/wire/version.h"
 #include "core/base/err.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/cli/base/discover.h"
+#include "client/cli/base/cli.h"
 
 #include <arpa/inet.h>
 #include <arpa/nameser.h>
@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/term/clock.h"
+#include "client/cli/term/out.h"
 #include "client/hearsay.h"
 
 enum { ANSWER_BYTES = 4096, DOMAIN_BYTES = 256, LINE_BYTES = 512, ASK_US = 1000 * 1000 };

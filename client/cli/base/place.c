@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/cli/base/place.h"
+#include "client/cli/base/cli.h"
 
 #include <errno.h>
 #include <stdio.h>

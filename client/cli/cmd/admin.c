@@ -3,7 +3,7 @@
  * commands reload, log-level and pin. */
 #include <string.h>
 
-#include "client/cli/base/ask_admin.h"
+#include "client/cli/base/cli.h"
 #include "client/cli/cmd/commands.h"
 
 /* --- reload ----------------------------------------------------------------------------------- */

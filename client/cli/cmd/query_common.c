@@ -6,8 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/cli/term/text.h"
-#include "client/cli/term/when.h"
+#include "client/cli/term/out.h"
 #include "core/profile/profile.h"
 
 const char *const query_metric_names[] = {"phi", "bits", NULL};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/cli/input/channel.h"
+#include "client/cli/input/input.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "client/cli/base/place.h"
+#include "client/cli/base/cli.h"
 
 enum { FILE_BYTES_MAX = 4 * 1024 * 1024 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/cli/input/payload.h"
+#include "client/cli/input/input.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "client/cli/term/text.h"
+#include "client/cli/term/out.h"
 
 static int join_words(const struct cli *cli, int count, char *const *words, struct payload *out)
 {

@@ -10,8 +10,8 @@
 
 #include <sodium.h>
 
-#include "client/cli/base/connect.h"
-#include "client/cli/term/clock.h"
+#include "client/cli/base/cli.h"
+#include "client/cli/term/out.h"
 
 /* Some steps return PUMP_GO_ON to say that the pump continues. A result that is not negative is an
  * exit code. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/cli/input/secret.h"
+#include "client/cli/input/input.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 
 #include <sodium.h>
 
-#include "client/cli/base/place.h"
+#include "client/cli/base/cli.h"
 
 /*
  * The longest secret, its line end of up to two bytes, and one byte more to detect a longer secret.

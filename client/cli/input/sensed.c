@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/cli/input/sensed.h"
+#include "client/cli/input/input.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -7,10 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/cli/input/scan_json.h"
-#include "client/cli/term/clock.h"
-#include "client/cli/term/number.h"
-#include "client/cli/term/when.h"
+#include "client/cli/term/out.h"
 
 bool sensed_given(const struct sensed *sensed)
 {

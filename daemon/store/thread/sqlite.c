@@ -18,10 +18,9 @@
 #include "daemon/store/schema.h"
 #include "daemon/store/space.h"
 #include "daemon/store/tables.h"
-#include "daemon/store/thread/keep.h"
+#include "daemon/store/thread/inner.h"
 #include "daemon/store/thread/reader.h"
 #include "daemon/store/thread/replay.h"
-#include "daemon/store/thread/writer.h"
 #include "daemon/system/log.h"
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/store/thread/writer.h"
+#include "daemon/store/thread/inner.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,6 @@
 #include "core/base/err.h"
 #include "daemon/store/log.h"
 #include "daemon/store/space.h"
-#include "daemon/store/thread/inner.h"
 
 /* --- the thread ------------------------------------------------------------------------------- */
 
