@@ -4,7 +4,6 @@
  * the server.
  */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -14,7 +13,6 @@
 #include "daemon/host/arrange.h"
 #include "daemon/net/server.h"
 #include "daemon/settings/options.h"
-#include "daemon/system/log.h"
 
 static int main_restore(const struct options *options, const struct config *config)
 {

@@ -12,7 +12,6 @@
 #include "client/net/sock.h"
 #include "client/net/wait.h"
 #include "client/now.h"
-#include "proto/tls/tls.h"
 
 enum {
     WIRE_BYTES = 16 * 1024,

@@ -15,7 +15,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/base/alloc.h"
 #include "core/index/index.h"
 
 /* --- memo ------------------------------------------------------------------------------------- */

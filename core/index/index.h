@@ -20,7 +20,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/base/alloc.h"
 #include "core/bits/bits.h"
 #include "core/filter/scalable.h"
 #include "core/index/nearest.h"

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "core/base/err.h"
-#include "core/index/nearest.h"
 
 enum { NOTES_A_BLOCK = 1024 };
 

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/config/config.h"
 
 #include <assert.h>
 #include <string.h>
 
 #include "daemon/config/inner.h"
-#include "daemon/settings/options.h"
-#include "daemon/settings/table.h"
 
 /* --- defaults --------------------------------------------------------------------------------- */
 

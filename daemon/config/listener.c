@@ -4,8 +4,6 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-#include "daemon/settings/listener.h"
-
 static const struct settings_word words[] = {
     {"tls", offsetof(struct config_listener, tls)},
     {"mutual-tls", offsetof(struct config_listener, mutual_tls)},

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/config/inner.h"
 
-#include <stddef.h>
-
 #define KIB   UINT64_C(1024)
 #define MIB   (1024 * KIB)
 #define GIB   (1024 * MIB)

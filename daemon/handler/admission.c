@@ -5,8 +5,6 @@
 #include <string.h>
 
 #include "core/base/character.h"
-#include "daemon/host/host.h"
-#include "daemon/settings/value.h"
 
 static bool check_epoch(const struct ask *ask)
 {

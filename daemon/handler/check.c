@@ -21,7 +21,7 @@
 
 #include "daemon/handler/inner.h"
 #include "daemon/handler/job.h"
-#include "daemon/host/service.h"
+#include "daemon/host/check.h"
 #include "daemon/system/container.h"
 
 enum {

@@ -8,9 +8,7 @@
 #include <stdint.h>
 
 #include "daemon/handler/ask.h"
-#include "daemon/host/moderation.h"
 #include "daemon/host/room.h"
-#include "proto/msg.h"
 
 void handler_deposit(struct ask *ask);
 void handler_withdraw(struct ask *ask);

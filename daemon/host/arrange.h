@@ -23,7 +23,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/index/index.h"
 #include "daemon/host/host.h"
 #include "daemon/system/worker.h"
 

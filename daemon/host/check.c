@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/host/service.h"
+#include "daemon/host/check.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

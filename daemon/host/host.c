@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/host/host.h"
 
 #include <assert.h>
 #include <string.h>

@@ -11,10 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/base/alloc.h"
 #include "core/filter/counting.h"
-#include "core/index/index.h"
-#include "core/index/nearest.h"
 #include "core/index/worth.h"
 #include "core/standing/standing.h"
 #include "daemon/config/config.h"
@@ -23,7 +20,6 @@
 #include "daemon/host/moderation.h"
 #include "daemon/host/rules.h"
 #include "daemon/host/shares.h"
-#include "daemon/store/persist.h"
 #include "daemon/system/log.h"
 
 /* --- epoch ------------------------------------------------------------------------------------ */

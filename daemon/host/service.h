@@ -19,17 +19,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/config/config.h"
 #include "daemon/host/arrange.h"
 #include "daemon/host/cache.h"
 #include "daemon/host/clock.h"
-#include "daemon/host/host.h"
 #include "daemon/limits/metrics.h"
 #include "daemon/limits/resume.h"
 #include "daemon/limits/sender.h"
-#include "daemon/store/persist.h"
 #include "daemon/system/block_pool.h"
-#include "daemon/system/log.h"
 #include "proto/arena.h"
 
 /* --- reports ---------------------------------------------------------------------------------- */
@@ -438,54 +434,6 @@ void service_save_clock(struct service *service);
  * `reason` is the store's reason; NULL: "failed".
  */
 void service_storage_failed(struct service *service, const char *what, const char *reason);
-
-/* --- check ------------------------------------------------------------------------------------ */
-
-/*
- * Compares the state in memory (indexes, summaries, counters) with the state that the store
- * returned, and describes differences in sentences. daemon/handler/check.c asks the store, and
- * compares again if the states may be of different moments.
- */
-
-enum {
-    /* maximum number of problems with a sentence; the sentences fit the smallest frame */
-    CHECK_PROBLEMS_MAX = 16,
-    CHECK_PROBLEM_BYTES = 192
-};
-
-struct check_problems {
-    uint64_t count; /* of all problems, described or not */
-    char sentences[CHECK_PROBLEMS_MAX][CHECK_PROBLEM_BYTES];
-};
-
-/*
- * Returns a text (static storage) that says how a stored message differs from the state in memory.
- * NULL: no difference. A row with a wrong checksum is always a difference. Otherwise expired
- * messages, and messages of hosts that are not configured, are ignored. O(epochs)
- */
-const char *check_message(struct service *service, const struct persist_entry *entry);
-
-/*
- * Adds a sentence about a message to `problems`. `reason` is the text that check_message returned.
- */
-void check_tell_message(struct service *service, const struct persist_entry *entry,
-                        const char *reason, struct check_problems *problems);
-
-/* Number of epochs of all hosts. O(hosts). */
-size_t check_tally_count(const struct service *service);
-
-/*
- * Fills in the host and the epoch of each tally that the store is asked for. The array has
- * check_tally_count elements.
- */
-void check_ask_tallies(const struct service *service, struct persist_tally *out_tallies);
-
-/*
- * Compares the store's tallies with the indexes, summaries and counters. Adds a sentence for each
- * difference to `problems`.
- */
-void check_tallies(const struct service *service, const struct persist_tally *tallies, size_t count,
-                   struct check_problems *problems);
 
 /* --- epochs ----------------------------------------------------------------------------------- */
 

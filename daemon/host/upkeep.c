@@ -5,7 +5,6 @@
 #include "daemon/host/room.h"
 #include "daemon/host/service.h"
 #include "daemon/system/container.h"
-#include "daemon/system/log.h"
 
 /*
  * Least time between two saves of the host's clock by service_sweep. An operation that changes

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/limits/metrics.h"
 
-#include <stddef.h>
-
 enum { PARTS_LOG = 4 };
 _Static_assert(HISTOGRAM_PARTS == 1 << PARTS_LOG, "a bucket is found by shifting");
 

@@ -14,9 +14,6 @@
 #include "core/base/err.h"
 #include "daemon/config/options.h"
 #include "daemon/net/loop.h"
-#include "daemon/system/log.h"
-#include "daemon/system/notify.h"
-#include "daemon/system/reason.h"
 
 enum {
     /* Maximum number of connections that the kernel keeps while they wait to be accepted, unless

@@ -13,10 +13,7 @@
 #include "daemon/store/thread/sqlite.h"
 #include "daemon/system/datadir.h"
 #include "daemon/system/early_signals.h"
-#include "daemon/system/log.h"
-#include "daemon/system/notify.h"
 #include "daemon/system/read_pool.h"
-#include "daemon/system/reason.h"
 
 /* --- a turn of the loop ----------------------------------------------------------------------- */
 

@@ -21,9 +21,7 @@
 #include <uv.h>
 
 #include "daemon/config/options.h"
-#include "daemon/host/service.h"
 #include "daemon/net/listener.h"
-#include "daemon/net/loop.h"
 #include "daemon/net/server_tls.h"
 #include "daemon/net/session.h"
 #include "daemon/system/runtime.h"

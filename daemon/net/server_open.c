@@ -7,12 +7,8 @@
 #include <unistd.h>
 
 #include "core/base/err.h"
-#include "daemon/config/options.h"
 #include "daemon/settings/user.h"
-#include "daemon/system/log.h"
-#include "daemon/system/notify.h"
 #include "daemon/system/privilege.h"
-#include "daemon/system/reason.h"
 
 /* Returns an unused place for a new listener. NULL: the listeners of all places are open or
  * closing. */

@@ -9,10 +9,8 @@
 #include <sodium.h>
 
 #include "daemon/host/room.h"
-#include "daemon/host/service.h"
 #include "daemon/net/here_watch.h"
 #include "daemon/net/server.h"
-#include "daemon/system/log.h"
 #include "daemon/watch/watch.h"
 
 enum {

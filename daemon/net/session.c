@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/net/session.h"
 
 #include <string.h>
 

@@ -40,7 +40,6 @@
 #include <stdint.h>
 
 #include "daemon/handler/handler.h"
-#include "daemon/limits/account.h"
 #include "daemon/limits/drops.h"
 #include "daemon/net/loop.h"
 #include "daemon/net/transport.h"

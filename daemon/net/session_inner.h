@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "daemon/limits/drops.h"
 #include "daemon/net/session.h"
 
 /* retry_after_ms of the error that says that too many connections are open */

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "core/base/err.h"
-#include "daemon/settings/table.h"
 #include "daemon/system/log.h"
 
 /* --- a file ----------------------------------------------------------------------------------- */

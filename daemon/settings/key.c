@@ -2,7 +2,6 @@
 #include "daemon/settings/table.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 void settings_put_defaults(const struct settings_table *table, unsigned section, void *base)

@@ -6,7 +6,6 @@
 
 #include "core/base/expiry.h"
 #include "daemon/store/load.h"
-#include "daemon/store/row.h"
 
 /* --- messages --------------------------------------------------------------------------------- */
 

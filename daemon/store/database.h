@@ -14,9 +14,7 @@
 #include <sqlite3.h>
 
 #include "core/filter/cuckoo.h"
-#include "core/index/nearest.h"
 #include "daemon/store/numbers.h"
-#include "daemon/store/persist.h"
 #include "daemon/store/row.h"
 #include "daemon/store/statement.h"
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "core/base/expiry.h"
-#include "daemon/store/row.h"
 
 int store_deposit_insert(struct store_database *database, struct persist_message *message)
 {

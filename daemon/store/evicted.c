@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "core/base/expiry.h"
-#include "daemon/store/row.h"
 
 /*
  * How many messages go when there are too many; also the most messages of a row, so that not many

@@ -5,8 +5,6 @@
 
 #include <sodium.h>
 
-#include "daemon/store/statement.h"
-
 enum {
     ROOM_MIN = 1024, /* a filter is loaded with room for at least this number of further ids */
     PATIENCE = 1000  /* transactions between a failed loading and the next attempt */

@@ -7,7 +7,6 @@
 #include <sodium.h>
 #include <uv.h>
 
-#include "core/index/nearest.h"
 #include "daemon/store/statement.h"
 
 /*

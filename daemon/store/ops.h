@@ -9,7 +9,6 @@
 #define DAEMON_STORE_OPS_H
 
 #include "daemon/store/database.h"
-#include "daemon/store/row.h"
 
 /*
  * Applies one operation within the current transaction and sets its outcome. A deposit with the

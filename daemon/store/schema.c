@@ -7,8 +7,6 @@
 
 #include "core/base/err.h"
 #include "daemon/store/error.h"
-#include "daemon/store/persist.h"
-#include "daemon/store/statement.h"
 #include "daemon/store/tables.h"
 #include "daemon/system/early_signals.h"
 

@@ -8,7 +8,6 @@
 
 #include "core/base/hash.h"
 #include "daemon/store/ops.h"
-#include "daemon/store/row.h"
 #include "daemon/store/schema.h"
 
 /*

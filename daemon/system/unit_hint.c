@@ -2,7 +2,6 @@
 #include "daemon/system/notify.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 

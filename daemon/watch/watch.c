@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Begins and ends watches. Runs the turns, in which deposits are matched, matches are sent and
  * pages are read. */
-#include "daemon/watch/watch.h"
 
 #include <assert.h>
 

@@ -3,9 +3,6 @@
 
 #include <string.h>
 
-#include "proto/codec/codec.h"
-#include "proto/limits.h"
-
 static bool form_is_host(const char *text, size_t length)
 {
     if (length == 0 || text[0] == '-' || text[length - 1] == '-') {

@@ -9,10 +9,7 @@
 
 #include <protobuf-c/protobuf-c.h>
 
-#include "proto/arena.h"
-#include "proto/bytes.h"
 #include "proto/codec/codec.h"
-#include "proto/msg.h"
 
 /* --- map -------------------------------------------------------------------------------------- */
 

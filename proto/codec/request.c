@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include "core/base/err.h"
-#include "proto/codec/codec.h"
 #include "proto/codec/inner.h"
 #include "proto/hearsay.pb-c.h"
 

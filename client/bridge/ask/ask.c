@@ -6,8 +6,6 @@
 #include <string.h>
 
 #include "client/bridge/ask/home.h"
-#include "client/bridge/ask/inner.h"
-#include "client/bridge/wire/wire.h"
 #include "core/base/err.h"
 
 struct ask {

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/alloc.h"
 #include "core/base/err.h"
 #include "core/base/hash.h"
 #include "core/filter/bloom.h"

@@ -9,7 +9,6 @@
 #include "client/bridge/wire/subject.h"
 #include "client/link/link.h"
 #include "client/relay.h"
-#include "daemon/system/log.h"
 #include "proto/codec/letter.h"
 
 enum { LINK_RETRY_MS = 1000, CLOCK_MS = 30 * 1000, ROUNDS_MAX = SHUFFLE_MAX };

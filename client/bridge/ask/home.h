@@ -16,13 +16,7 @@
 #include <uv.h>
 
 #include "client/bridge/ask/inner.h"
-#include "client/bridge/setup/config.h"
-#include "client/bridge/wire/wire.h"
 #include "client/link/link.h"
-#include "core/base/bucket.h"
-#include "core/profile/profile.h"
-#include "daemon/system/log.h"
-#include "proto/msg.h"
 
 struct home;
 

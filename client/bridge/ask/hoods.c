@@ -6,8 +6,6 @@
 #include <string.h>
 
 #include "client/bridge/wire/subject.h"
-#include "core/base/alloc.h"
-#include "daemon/system/log.h"
 #include "proto/codec/letter.h"
 
 /* Up to ASKS_A_TICK full words are asked for at a time, and then none for TICK_MS. */

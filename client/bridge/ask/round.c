@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/alloc.h"
 #include "core/filter/bloom.h"
 #include "proto/codec/letter.h"
 

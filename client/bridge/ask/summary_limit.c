@@ -3,10 +3,6 @@
 
 #include <string.h>
 
-#include "core/profile/profile.h"
-#include "core/summary/groups.h"
-#include "proto/limits.h"
-
 enum {
     GROUP_REST_BYTES = 2 * 3 * LIMIT_SECTIONS + 64, /* ranges, count, time, and the frames of all */
     LETTER_REST_BYTES = 1024

@@ -3,12 +3,9 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "client/bridge/wire/version.h"
 
 enum { PATH_ROOM = 4096, ADDRESS_ROOM = GREETING_ADDRESS_BYTES };
 

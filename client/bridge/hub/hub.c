@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include "client/bridge/hub/inner.h"
-#include "client/bridge/wire/wire.h"
 #include "core/base/err.h"
 
 enum { SWEEP_MS = 5 * 1000, SCAN_MS = 60 * 1000 /* between two scans, at least */ };

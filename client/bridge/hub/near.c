@@ -7,7 +7,6 @@
 #include "client/link/link.h"
 #include "core/base/err.h"
 #include "core/base/hash.h"
-#include "daemon/system/log.h"
 
 enum { RETRY_MS = 1000 };
 

@@ -9,7 +9,6 @@
 #include "client/bridge/wire/subject.h"
 #include "core/base/err.h"
 #include "core/base/hash.h"
-#include "daemon/system/log.h"
 #include "proto/codec/letter.h"
 
 enum {

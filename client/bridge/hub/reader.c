@@ -8,7 +8,6 @@
 
 #include "client/bridge/wire/subject.h"
 #include "core/base/err.h"
-#include "daemon/system/log.h"
 #include "proto/codec/letter.h"
 
 enum {

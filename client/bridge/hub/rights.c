@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/bridge/setup/config.h"
 #include "client/bridge/wire/subject.h"
 
 enum { LINE_ROOM = 8192, ROWS_STEP = 64 };

@@ -3,13 +3,7 @@
 
 #include <string.h>
 
-#include <nats/nats.h>
-
 #include "client/bridge/hub/setup_inner.h"
-#include "client/bridge/wire/version.h"
-#include "client/bridge/wire/wire.h"
-#include "daemon/settings/value.h"
-#include "daemon/system/reason.h"
 
 enum { WAIT_MS = 30 * 1000 };
 

@@ -6,9 +6,7 @@
 #include <string.h>
 
 #include "client/bridge/wire/subject.h"
-#include "client/bridge/wire/wire.h"
 #include "core/base/err.h"
-#include "daemon/system/log.h"
 #include "proto/codec/letter.h"
 
 enum {

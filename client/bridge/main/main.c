@@ -3,19 +3,13 @@
  * hearsay-bridge: joins many access points over a hub of NATS servers. main reads the
  * configuration, and does what the command line says.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #ifdef __GLIBC__ /* after another header of libc */
 #include <malloc.h>
 #endif
 
-#include "client/bridge/hub/hub.h"
 #include "client/bridge/main/program.h"
-#include "client/bridge/own/own.h"
-#include "client/bridge/setup/options.h"
-#include "daemon/settings/options.h"
-#include "daemon/system/log.h"
 
 /*
  * All threads share one heap. glibc gives each thread of libnats and libuv a heap of its own, and

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/bridge/feed/feed.h"
 #include "core/base/err.h"
 #include "proto/codec/letter.h"
 

@@ -5,7 +5,6 @@
 
 #include "core/base/err.h"
 #include "daemon/settings/user.h"
-#include "daemon/system/reason.h"
 
 enum { CONNECT_MS = 15 * 1000 };
 

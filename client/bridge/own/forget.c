@@ -6,7 +6,6 @@
 
 #include "client/bridge/own/inner.h"
 #include "client/bridge/wire/subject.h"
-#include "daemon/system/reason.h"
 
 enum { ANSWER_MS = 10 * 1000 };
 

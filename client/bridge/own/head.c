@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "client/bridge/wire/subject.h"
-#include "client/bridge/wire/wire.h"
 #include "proto/codec/letter.h"
 
 enum { HEAD_TIMEOUT_MS = 5000, NOT_FOUND = 404 };

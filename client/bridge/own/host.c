@@ -4,9 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/link/link.h"
-#include "daemon/system/log.h"
-
 enum {
     LINK_RETRY_MS = 1000,
     FEED_WAIT_MS = 5000 /* less than LINK_SILENCE_MS */

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "client/bridge/own/inner.h"
-#include "client/bridge/wire/wire.h"
 #include "core/base/err.h"
 
 struct own {

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "client/bridge/wire/subject.h"
-#include "client/bridge/wire/wire.h"
 #include "core/base/err.h"
 #include "proto/codec/letter.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/bridge/own/inner.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum { RETRY_MS = 2000, JOBS_MAX = 2, ROOM_MOST_MS = 8 * 60 * 1000 };

@@ -4,8 +4,6 @@
 #include <string.h>
 
 #include "client/bridge/own/inner.h"
-#include "client/hearsay.h"
-#include "daemon/system/reason.h"
 
 enum { ANSWER_MS = 10 * 1000, SLACK_MS = 2000, LOOKS = 20, LOOK_MS = 200 };
 

@@ -5,7 +5,6 @@
 
 #include "client/bridge/setup/inner.h"
 #include "daemon/settings/options.h"
-#include "daemon/settings/table.h"
 
 void bridge_config_defaults(struct bridge_config *out_config)
 {

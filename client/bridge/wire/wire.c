@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/wire/wire.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <nats/nats.h>
 #include <sodium.h>
 
 #include "client/bridge/wire/inner.h"

@@ -9,8 +9,6 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "client/cli/term/out.h"
-
 static void complain_list(const struct cli *cli, const char *format, va_list list)
     __attribute__((format(printf, 2, 0)));
 

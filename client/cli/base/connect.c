@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "client/cli/term/out.h"
-
 /* Returns whether the options ask for TLS. */
 static bool is_wanted(const struct cli *cli)
 {

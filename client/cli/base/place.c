@@ -2,7 +2,6 @@
 #include "client/cli/base/cli.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>

@@ -5,9 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/base/cli.h"
 #include "client/cli/cmd/commands.h"
-#include "client/cli/term/out.h"
 
 enum { LOG_COUNT = 50 }; /* decisions without --count */
 

@@ -8,8 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "client/cli/base/cli.h"
-
 /*
  * One figure of the daemon, or several with one `*` in `figure`. With `label`, each is a series:
  * the part of its name that the * stands for is the value of the label. Without, they are added up.

@@ -5,9 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "client/cli/base/cli.h"
 #include "client/cli/cmd/commands.h"
-#include "client/cli/term/out.h"
 
 struct rules_options {
     const char *host;

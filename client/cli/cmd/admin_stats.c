@@ -5,7 +5,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "client/cli/base/cli.h"
 #include "client/cli/cmd/commands.h"
 
 struct stats_options {

@@ -8,9 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/cli/base/cli.h"
 #include "client/cli/cmd/commands.h"
-#include "client/cli/term/out.h"
 
 /* Prints the sizes after a backup or a compaction. `path` is the absolute path of the backup. */
 static void print_sizes(const struct cli *cli, enum hearsay_admin_kind kind, const char *path,

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/base/cli.h"
 #include "client/cli/cmd/commands.h"
 #include "client/cli/input/input.h"
 

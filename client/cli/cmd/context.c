@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "client/cli/base/cli.h"
 #include "client/cli/cmd/commands.h"
 #include "client/cli/input/input.h"
 

@@ -4,9 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "client/cli/base/cli.h"
 #include "client/cli/cmd/commands.h"
-#include "client/cli/term/out.h"
 
 enum { CURSOR_BYTES_MAX = 256 };
 

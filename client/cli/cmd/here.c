@@ -9,7 +9,6 @@
 #include <inttypes.h>
 #include <unistd.h>
 
-#include "client/cli/base/cli.h"
 #include "client/cli/cmd/commands.h"
 #include "client/cli/input/input.h"
 

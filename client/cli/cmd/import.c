@@ -12,12 +12,10 @@
 
 #include <sodium.h>
 
-#include "client/cli/base/cli.h"
 #include "client/cli/cmd/commands.h"
 #include "client/cli/input/input.h"
 #include "client/cli/input/pump.h"
 #include "client/cli/input/record.h"
-#include "client/cli/term/out.h"
 
 struct import_options {
     const char *host;

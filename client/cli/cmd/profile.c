@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "client/cli/cmd/commands.h"
-#include "client/cli/term/out.h"
 #include "core/filter/sizing.h"
 #include "core/profile/profile.h"
 

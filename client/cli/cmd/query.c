@@ -3,11 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "client/cli/base/cli.h"
 #include "client/cli/cmd/commands.h"
 #include "client/cli/cmd/query_common.h"
-#include "client/cli/input/input.h"
-#include "client/cli/term/out.h"
 
 /* query_ask returns this value, before it has printed anything, if the query may succeed with fewer
  * epochs. The value is no exit code. */

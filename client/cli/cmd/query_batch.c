@@ -5,10 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/input/input.h"
-#include "client/cli/input/jsonline.h"
 #include "client/cli/input/pump.h"
-#include "client/cli/term/out.h"
 
 struct batch {
     struct pump_work work; /* first: batch_of casts a pointer to this field back */

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/cli/term/out.h"
 #include "core/profile/profile.h"
 
 const char *const query_metric_names[] = {"phi", "bits", NULL};

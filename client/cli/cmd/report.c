@@ -2,7 +2,6 @@
 /* report: reports a message to the operator, with a reason. */
 #include <string.h>
 
-#include "client/cli/base/cli.h"
 #include "client/cli/cmd/commands.h"
 
 struct report_options {

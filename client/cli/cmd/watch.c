@@ -5,11 +5,8 @@
 #include <signal.h>
 #include <string.h>
 
-#include "client/cli/base/cli.h"
 #include "client/cli/cmd/commands.h"
 #include "client/cli/cmd/query_common.h"
-#include "client/cli/input/input.h"
-#include "client/cli/term/out.h"
 
 struct watch_options {
     struct query_options query; /* what a query takes, too */

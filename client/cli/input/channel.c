@@ -9,8 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "client/cli/base/cli.h"
-
 enum { FILE_BYTES_MAX = 4 * 1024 * 1024 };
 
 bool channel_is_name(const char *name)

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "client/cli/base/cli.h"
-
 const char *const epoch_choices[] = {"auto", "open", "current", NULL};
 
 /*

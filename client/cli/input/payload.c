@@ -7,8 +7,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "client/cli/term/out.h"
-
 static int join_words(const struct cli *cli, int count, char *const *words, struct payload *out)
 {
     size_t bytes = 1;

@@ -10,9 +10,6 @@
 
 #include <sodium.h>
 
-#include "client/cli/base/cli.h"
-#include "client/cli/term/out.h"
-
 /* Some steps return PUMP_GO_ON to say that the pump continues. A result that is not negative is an
  * exit code. */
 enum { PUMP_GO_ON = -1 };

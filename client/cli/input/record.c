@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "client/cli/input/input.h"
-#include "client/cli/term/out.h"
 
 static const char *const keys[] = {
     SENSED_KEYS, "text",  "payload_base64", "type",          "ttl",       "id",   "reach",

@@ -11,8 +11,6 @@
 
 #include <sodium.h>
 
-#include "client/cli/base/cli.h"
-
 /*
  * The longest secret, its line end of up to two bytes, and one byte more to detect a longer secret.
  */

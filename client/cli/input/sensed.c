@@ -7,8 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/cli/term/out.h"
-
 bool sensed_given(const struct sensed *sensed)
 {
     return sensed->labels.count > 0 || sensed->wifi.count > 0 || sensed->topics.count > 0 ||

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "client/cli/input/input.h"
-#include "client/cli/term/out.h"
 
 /* Converts an error of libhearsay to an error of a line. */
 static int sensed_json_failed(const struct hearsay_error *error, const char *key,

@@ -2,8 +2,6 @@
 #include "client/cli/term/out.h"
 
 #include <inttypes.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <sodium.h>

@@ -2,8 +2,6 @@
 #include "client/cli/term/out.h"
 
 #include <inttypes.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { DAY_MS = 86400000, ERA_DAYS = 146097, UNIX_FROM_MARCH_0000 = 719468 };

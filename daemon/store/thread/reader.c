@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include <sodium.h>
-#include <sqlite3.h>
 #include <uv.h>
 
 #include "core/base/err.h"

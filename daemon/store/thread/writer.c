@@ -4,11 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <uv.h>
-
 #include "core/base/err.h"
 #include "daemon/store/log.h"
-#include "daemon/store/space.h"
 
 /* --- the thread ------------------------------------------------------------------------------- */
 
