@@ -4,7 +4,6 @@
  * the server.
  */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -13,8 +12,7 @@
 #include "daemon/config/options.h"
 #include "daemon/host/arrange.h"
 #include "daemon/net/server.h"
-#include "daemon/settings/start.h"
-#include "daemon/system/log.h"
+#include "daemon/settings/options.h"
 
 static int main_restore(const struct options *options, const struct config *config)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -10,7 +9,6 @@
 #include "daemon/store/thread/backup.h"
 #include "daemon/system/datadir.h"
 #include "daemon/system/privilege.h"
-#include "daemon/system/reason.h"
 
 /*
  * Root becomes the configured user. If none is configured, root becomes the owner of the data

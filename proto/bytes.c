@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "proto/bytes.h"
 
-#include <stdint.h>
 #include <string.h>
 
 #include "core/base/err.h"

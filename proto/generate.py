@@ -482,7 +482,7 @@ class Schema:
 
     def tables(self):
         yield ('/* Made by proto/generate.py from hearsay.proto and bridge.proto. */\n#include "proto/bridge.pb-c.h"\n'
-               '#include "proto/codec/form.h"\n#include "proto/codec/tables.h"\n'
+               '#include "proto/codec/inner.h"\n'
                '#include "proto/hearsay.pb-c.h"\n#include "proto/letter.h"')
         messages = [message for path in self.of_file for message in self.sorted(path)]
         without = {(field.type, field.without) for message in messages for field in message.fields

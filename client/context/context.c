@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "client/context/group.h"
 #include "client/fail.h"
 #include "core/base/label.h"
 #include "core/filter/bloom.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/context/group.h"
+#include "client/context/context.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -22,7 +22,6 @@
 #include "proto/arena.h"
 #include "proto/bytes.h"
 #include "proto/frame.h"
-#include "proto/msg.h"
 
 enum {
     CONN_FLIGHT_MAX = 1024,           /* requests in flight, whatever the server allows */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/net/known.h"
+#include "client/net/secure.h"
 
 #include <string.h>
 

@@ -9,11 +9,9 @@
 
 #include "client/fail.h"
 #include "client/net/address.h"
-#include "client/net/known.h"
 #include "client/net/sock.h"
 #include "client/net/wait.h"
 #include "client/now.h"
-#include "proto/tls/tls.h"
 
 enum {
     WIRE_BYTES = 16 * 1024,

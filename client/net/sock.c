@@ -13,7 +13,6 @@
 
 #include "client/fail.h"
 #include "client/net/address.h"
-#include "client/net/resolve.h"
 #include "client/net/wait.h"
 #include "client/now.h"
 

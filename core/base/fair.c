@@ -2,8 +2,6 @@
 #include "core/base/fair.h"
 
 #include <assert.h>
-#include <stdbool.h>
-#include <stddef.h>
 #include <string.h>
 
 /* A sender or a network. The table is a list, because whoever chooses a victim looks at all things

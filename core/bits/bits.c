@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "core/bits/cpu.h"
 #include "core/bits/tables.h"
 
 const struct bits_kernels *bits_table(enum bits_level level)

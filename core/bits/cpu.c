@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/bits/cpu.h"
+#include "core/bits/tables.h"
 
 #if defined(CORE_X86_64)
 

@@ -8,6 +8,8 @@
 #ifndef CORE_BITS_TABLES_H
 #define CORE_BITS_TABLES_H
 
+#include <stdbool.h>
+
 #include "core/bits/bits.h"
 
 #if defined(__GNUC__)
@@ -58,5 +60,16 @@ extern const struct bits_kernels bits_scalar;
 extern const struct bits_kernels bits_neon;
 extern const struct bits_kernels bits_avx2;
 extern const struct bits_kernels bits_avx512;
+
+/* --- cpu -------------------------------------------------------------------------------------- */
+
+/*
+ * Tells which instruction sets this machine can run. The processor must have the instructions,
+ * and the operating system must save the registers that the instructions use. Builds for other
+ * processors than x86-64 return false.
+ */
+
+bool cpu_has_avx2(void);   /* with POPCNT */
+bool cpu_has_avx512(void); /* AVX-512F with BW, VBMI2, VPOPCNTDQ */
 
 #endif

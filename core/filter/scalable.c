@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "core/base/err.h"
-#include "core/base/hash.h"
 #include "core/base/popcount.h"
 #include "core/filter/bloom.h"
 #include "core/filter/sizing.h"

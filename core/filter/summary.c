@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/filter/summary.h"
+#include "core/filter/counting.h"
 
 #include <assert.h>
 

@@ -11,9 +11,79 @@
 #ifndef CORE_INDEX_ENGINE_H
 #define CORE_INDEX_ENGINE_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "core/index/index.h"
-#include "core/index/memo.h"
-#include "core/index/notes.h"
+
+/* --- memo ------------------------------------------------------------------------------------- */
+
+/*
+ * Stores the results of testing message ids against a query's slices, so that a second part
+ * of a search need not test a message again. It has two bits for each place: whether the message
+ * there was tested, and the result. A place is a number that the engine gives to a message
+ * (engine.h). After an insert or a removal a place may belong to another message, so the memo is
+ * cleared then.
+ */
+
+/* A memo of all zeros is valid and stores nothing. */
+struct index_memo {
+    const struct alloc *alloc; /* borrowed */
+    uint8_t *known;            /* four places a byte */
+    size_t bytes;
+    bool is_used;
+};
+
+/*
+ * Makes a memo for at least the places 0 .. places - 1; results for places beyond its memory are
+ * not stored. 0 or -ERR_NOMEM.
+ */
+int index_memo_init(struct index_memo *memo, const struct alloc *alloc, size_t places);
+void index_memo_deinit(struct index_memo *memo);
+
+/* Clears the memo. O(places); O(1) if the memo is clear. */
+void index_memo_forget(struct index_memo *memo);
+
+/* index_memo_get reads the result for a place; false: nothing is stored. index_memo_put stores a
+ * result. `memo` may be NULL. */
+bool index_memo_get(const struct index_memo *memo, size_t place, bool *out_answer);
+void index_memo_put(struct index_memo *memo, size_t place, bool answer);
+
+/* --- notes ------------------------------------------------------------------------------------ */
+
+/*
+ * A queue of the ids of messages that were inserted into an index or removed from it, while
+ * a renewal (renewal.h) of that index runs. The index adds ids; the renewal takes them, oldest
+ * first.
+ *
+ * notes_add returns no error, because the index has already been changed. So `failure` stores the
+ * error and all notes are freed; the next call of renewal_copy or renewal_follow returns the error.
+ */
+
+/* Error: the queue would have more than `most` notes. */
+enum { NOTES_FULL = 1 };
+
+struct notes {
+    const struct alloc *alloc; /* borrowed */
+    struct note_block *oldest; /* a list of blocks of ids */
+    struct note_block *newest;
+    size_t count;   /* notes that wait */
+    size_t most;    /* most notes that may wait */
+    uint64_t added; /* all notes since notes_init, with those that were taken */
+    int failure;    /* 0, NOTES_FULL, -ERR_NOMEM */
+};
+
+void notes_init(struct notes *notes, const struct alloc *alloc, size_t most);
+void notes_deinit(struct notes *notes);
+
+/* Adds an id (MESSAGE_ID_BYTES). Does nothing after a failure. */
+void notes_add(struct notes *notes, const uint8_t *id);
+
+/* Takes the oldest note out; `count` must not be 0. */
+void notes_take(struct notes *notes, uint8_t *out_id);
+
+/* --- engine ----------------------------------------------------------------------------------- */
 
 /* One part of a search, as a cursor sees it. search.c owns it. */
 struct index_probe {

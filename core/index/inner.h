@@ -4,7 +4,6 @@
 #define CORE_INDEX_INNER_H
 
 #include "core/index/engine.h"
-#include "core/index/notes.h"
 
 /*
  * One part of a search, which walks over one index. The index lists the part until the search is

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/index/memo.h"
+#include "core/index/engine.h"
 
 #include <string.h>
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/index/notes.h"
+#include "core/index/engine.h"
 
 #include <string.h>
 
 #include "core/base/err.h"
-#include "core/index/nearest.h"
 
 enum { NOTES_A_BLOCK = 1024 };
 

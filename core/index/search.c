@@ -6,7 +6,6 @@
 #include "core/base/err.h"
 #include "core/base/expiry.h"
 #include "core/filter/bloom.h"
-#include "core/index/index.h"
 #include "core/index/inner.h"
 
 /* After this many restarts each further restart doubles the work of a step, so that the search

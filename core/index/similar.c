@@ -2,14 +2,11 @@
 #include "core/index/similar.h"
 
 #include <assert.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "core/base/err.h"
 #include "core/base/expiry.h"
-#include "core/filter/distance.h"
 #include "core/index/pieces.h"
-#include "core/profile/profile.h"
 
 enum {
     VISIT_UNITS = SIMILAR_UNITS / INDEX_COPY_MAX, /* units of work for a visit of one message */

@@ -26,7 +26,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/base/alloc.h"
 #include "core/index/index.h"
 
 struct similar;

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/profile/profile.h"
 
 #include <string.h>
 

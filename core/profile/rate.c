@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/profile/rate.h"
+#include "core/profile/profile.h"
 
 #include <math.h>
 

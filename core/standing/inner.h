@@ -22,8 +22,6 @@
 #ifndef CORE_STANDING_INNER_H
 #define CORE_STANDING_INNER_H
 
-#include "core/bits/bits.h"
-#include "core/profile/phi.h"
 #include "core/standing/standing.h"
 
 enum {

@@ -3,12 +3,10 @@
  * standing_match: matches messages in batches, one node after another, so that the columns of a
  * node can stay in a near cache for the whole batch.
  */
-#include <stddef.h>
 #include <string.h>
 
 #include "core/bits/sliced.h"
 #include "core/filter/bloom.h"
-#include "core/filter/distance.h"
 #include "core/standing/inner.h"
 
 enum { OPENING_MAX = 32, CACHE_LINE_WORDS = 8 };

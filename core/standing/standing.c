@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/standing/standing.h"
 
 #include <assert.h>
 #include <string.h>

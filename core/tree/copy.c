@@ -7,7 +7,6 @@
  * two calls, because a call copies a whole node. A twin keeps its number, and no message in a slot
  * becomes a twin.
  */
-#include <assert.h>
 
 #include "core/tree/walk.h"
 

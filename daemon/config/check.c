@@ -4,17 +4,12 @@
  * reloads.
  */
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/err.h"
 #include "core/profile/encode.h"
-#include "daemon/config/config.h"
 #include "daemon/config/inner.h"
-#include "daemon/config/table.h"
-#include "daemon/settings/config.h"
-#include "daemon/settings/key.h"
 
 /* The file name of the administrator's socket in the data directory. */
 #define SOCKET_NAME "/hearsayd.sock"

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/config/config.h"
 
 #include <assert.h>
 #include <string.h>
 
 #include "daemon/config/inner.h"
-#include "daemon/config/table.h"
-#include "daemon/settings/config.h"
-#include "daemon/settings/file.h"
-#include "daemon/settings/key.h"
-#include "daemon/settings/print.h"
 
 /* --- defaults --------------------------------------------------------------------------------- */
 

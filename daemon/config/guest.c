@@ -2,8 +2,6 @@
 #include <string.h>
 
 #include "daemon/config/inner.h"
-#include "daemon/config/table.h"
-#include "daemon/settings/key.h"
 
 /* Returns a copy of the source, with the line of a key of [daemon]. */
 static struct settings_source at_key(const struct config *config, const char *name,

@@ -4,8 +4,8 @@
 #define DAEMON_CONFIG_INNER_H
 
 #include "daemon/config/config.h"
-#include "daemon/settings/file.h"
 #include "daemon/settings/options.h"
+#include "daemon/settings/table.h"
 
 /* Begins a section of a file, as settings_target.enter: `config` is a struct config. */
 int config_enter(void *config, const struct settings_source *source,
@@ -33,5 +33,30 @@ extern const struct settings_own config_type_hood;     /* struct config_host: ho
 /* --- presets.c, made by scripts/embed: for --print-config NAME -------------------------------- */
 
 extern const struct settings_preset presets[]; /* ends with a row of NULL */
+
+/* --- table ------------------------------------------------------------------------------------ */
+
+/*
+ * config_table: the table of all keys of hearsayd. daemon/settings parses, checks and prints a
+ * configuration by this table.
+ */
+
+/*
+ * The sections. Values of [daemon] and [limits] are in struct config, values of [host NAME] in
+ * struct config_host.
+ */
+enum config_section {
+    CONFIG_SECTION_DAEMON,
+    CONFIG_SECTION_LIMITS,
+    CONFIG_SECTION_HOST,
+    CONFIG_SECTIONS
+};
+
+enum {
+    CONFIG_FRAME_REST_BYTES = 2048 /* bytes of a frame reserved for all but the payload: filter,
+                                      ids, headers */
+};
+
+extern const struct settings_table config_table;
 
 #endif

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/config/listener.h"
+#include "daemon/config/options.h"
 
 #include <arpa/inet.h>
 #include <string.h>
-
-#include "daemon/settings/listener.h"
 
 static const struct settings_word words[] = {
     {"tls", offsetof(struct config_listener, tls)},

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "daemon/config/inner.h"
-#include "daemon/config/table.h"
 
 /* Sets the default data directory if none is set. The key `data` in table.c describes the default.
  */

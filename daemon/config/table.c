@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/config/table.h"
-
-#include <stddef.h>
-
 #include "daemon/config/inner.h"
 
 #define KIB   UINT64_C(1024)

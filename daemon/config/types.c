@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdio.h>
 #include <string.h>
 
 #include "core/base/label.h"
 #include "daemon/config/inner.h"
-#include "daemon/config/listener.h"
+#include "daemon/config/options.h"
 
 /* --- listeners -------------------------------------------------------------------------------- */
 

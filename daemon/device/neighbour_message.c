@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/device/neighbour_message.h"
+#include "daemon/device/neighbour_table.h"
 
 #include <string.h>
 #include <sys/socket.h>

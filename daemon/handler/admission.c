@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/handler/admission.h"
+#include "daemon/handler/inner.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "core/base/character.h"
-#include "daemon/host/accept_mode.h"
-#include "daemon/settings/value.h"
 
 static bool check_epoch(const struct ask *ask)
 {

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "core/filter/bloom.h"
-#include "core/profile/profile.h"
 #include "daemon/limits/cost.h"
 
 void ask_respond(const struct ask *ask, const struct hearsay_response *response)

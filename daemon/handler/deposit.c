@@ -8,12 +8,10 @@
 #include <string.h>
 
 #include "core/base/err.h"
-#include "daemon/handler/admission.h"
 #include "daemon/handler/inner.h"
 #include "daemon/handler/job.h"
 #include "daemon/system/container.h"
 #include "daemon/watch/feed.h"
-#include "daemon/watch/wait.h"
 #include "daemon/watch/watch.h"
 
 /*

@@ -8,7 +8,6 @@
 #include "daemon/handler/bridge.h"
 #include "daemon/handler/inner.h"
 #include "daemon/handler/similar.h"
-#include "daemon/limits/sender.h"
 #include "daemon/watch/asks.h"
 #include "daemon/watch/watch.h"
 

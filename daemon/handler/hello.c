@@ -9,7 +9,6 @@
 
 #include "daemon/handler/handler.h"
 #include "daemon/handler/inner.h"
-#include "daemon/host/accept_mode.h"
 
 #define TEXT(literal)                \
     {                                \

@@ -3,7 +3,12 @@
 #ifndef DAEMON_HANDLER_INNER_H
 #define DAEMON_HANDLER_INNER_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "daemon/handler/ask.h"
+#include "daemon/host/room.h"
 
 void handler_deposit(struct ask *ask);
 void handler_withdraw(struct ask *ask);
@@ -56,5 +61,78 @@ bool handler_lacks_here(const struct ask *ask);
  */
 void handler_here_welcome(struct service *service, const struct requester *client,
                           struct hearsay_host_info *hosts);
+
+/* --- admission -------------------------------------------------------------------------------- */
+
+/*
+ * Checks a deposit before the store gets it; the store may still refuse the deposit.
+ * admission_decide checks in this order:
+ *
+ *   1. form    epoch, filter, fill, payload size, time to live
+ *   2. known   if the host has a message of this id that has not expired, checks 3 to 5 are
+ *              skipped
+ *   3. mode    the accept mode is `open` or `review` (accept_mode.h)
+ *   4. ban     no ban of the operator applies to the payload or the filter
+ *   5. room    caps and the sender's share allow the message, or others can be removed (room.h)
+ *
+ * ask_pay has checked the rate limits of the sender before.
+ */
+
+struct admission {
+    int64_t now_ms; /* the host's clock when admission_decide ran */
+    /* the host has a message of this id that has not expired; `room` is empty then */
+    bool is_known;
+    /* the first state of the message: SHOWN, or PENDING for review */
+    enum persist_state state;
+    /* the messages that the store removes for the new message; they are promised (room.h) */
+    struct room room;
+};
+
+/* Bytes of a deposit that count against the caps. */
+size_t admission_content_bytes(const struct msg_deposit *deposit);
+
+/*
+ * Decides whether the deposit is accepted. Returns false after an error was sent. After true, and
+ * unless `is_known` is set, the messages in out_admission->room are promised (room.h): they count
+ * as removed. The caller ends the promise with room_unpromise.
+ */
+bool admission_decide(const struct ask *ask, struct admission *out_admission);
+
+/* --- review_order ----------------------------------------------------------------------------- */
+
+/*
+ * In which order an operator's list has the messages that need a decision, and the
+ * cursor of its next page.
+ *
+ *   1. Messages that were reported as ILLEGAL or ABOUT_ME come first, because they cannot wait.
+ *   2. Then the messages of each sender take turns, so that whoever has left many reported ones
+ *      has one place before the next sender has its first one, too.
+ *   3. Messages that enough senders have reported, and that only a bound keeps shown.
+ *   4. Most senders, as far as their reports count.
+ *   5. The newest first; of those that wait for review the oldest first, as in a queue.
+ *
+ * The turns say nothing about senders to whoever reads the list: it is an order, and has no mark.
+ */
+
+enum { REVIEW_CURSOR_BYTES = 32 };
+
+/* A message in its place of the list. */
+struct review_place {
+    struct moderated moderated; /* a copy */
+    uint16_t turn;              /* how many of its sender come before it; at most UINT16_MAX */
+};
+
+/*
+ * Writes the first `most` messages that a request asks for to `places`, behind those of its cursor
+ * if it has one. Sets *out_total to how many messages the whole list has. Returns how many were
+ * written, -ERR_NOMEM, or REVIEW_NO_CURSOR if the cursor is none of such a list. O(n log n) of the
+ * entries.
+ */
+enum { REVIEW_NO_CURSOR = -1000 };
+int review_choose(const struct moderation *moderation, const struct hearsay_reported *asked,
+                  int64_t now_ms, size_t most, struct review_place *places, uint64_t *out_total);
+
+/* Writes the cursor of the page behind a place. */
+void review_write_cursor(const struct review_place *place, uint8_t out_cursor[REVIEW_CURSOR_BYTES]);
 
 #endif

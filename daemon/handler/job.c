@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "daemon/limits/sender.h"
 #include "daemon/watch/feed.h"
 
 enum { STORAGE_RETRY_MS = 5000 };

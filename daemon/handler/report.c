@@ -7,7 +7,7 @@
 #include "daemon/handler/inner.h"
 #include "daemon/handler/job.h"
 #include "daemon/system/container.h"
-#include "daemon/watch/wait.h"
+#include "daemon/watch/watch.h"
 
 struct report_job {
     struct job base; /* first */

@@ -9,9 +9,8 @@
 #include "core/base/expiry.h"
 #include "daemon/handler/inner.h"
 #include "daemon/handler/job.h"
-#include "daemon/handler/review_order.h"
 #include "daemon/system/container.h"
-#include "daemon/watch/wait.h"
+#include "daemon/watch/watch.h"
 #include "proto/codec/codec.h"
 
 enum { LIST_MAX = 128 /* messages in an answer */ };

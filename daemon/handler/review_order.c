@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/handler/review_order.h"
+#include "daemon/handler/inner.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,6 @@
 
 #include "daemon/handler/inner.h"
 #include "daemon/handler/job.h"
-#include "daemon/host/accept_mode.h"
 #include "daemon/system/container.h"
 #include "proto/codec/codec.h"
 

@@ -7,7 +7,6 @@
 #include "core/filter/bloom.h"
 #include "core/summary/groups.h"
 #include "daemon/handler/inner.h"
-#include "daemon/host/host_groups.h"
 #include "daemon/watch/watch.h"
 
 enum { GROUPS_RETRY_MS = 100 };

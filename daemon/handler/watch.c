@@ -2,7 +2,6 @@
 /* Watch and Unwatch: begin and end a standing query. Checks what a watch may ask for. */
 #include <inttypes.h>
 
-#include "core/standing/standing.h"
 #include "daemon/handler/inner.h"
 #include "daemon/watch/watch.h"
 

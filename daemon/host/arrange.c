@@ -10,7 +10,6 @@
 
 #include "core/base/err.h"
 #include "daemon/system/container.h"
-#include "daemon/system/log.h"
 #include "daemon/system/read_pool.h"
 
 enum {

@@ -4,7 +4,7 @@
  * similar messages into the same group of the tree. A new message goes into a group that has a free
  * slot, beside messages that need not be similar, so searches compare most new messages.
  *
- * A rebuild has four steps (core/index/renewal.h): copy the messages into a new tree, some
+ * A rebuild has four steps (core/index/index.h): copy the messages into a new tree, some
  * thousands at a time; arrange the new tree; follow, which repeats the changes made meanwhile; free
  * the old tree. Copying out of the old tree, and follow, run in slices on the loop's thread. Taking
  * the copied messages into the new tree, arrange and free run on a worker thread. Of all hosts
@@ -23,7 +23,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/index/renewal.h"
 #include "daemon/host/host.h"
 #include "daemon/system/worker.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/host/epoch.h"
+#include "daemon/host/host.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/host/epochs.h"
+#include "daemon/host/service.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/host/hide_rate.h"
+#include "daemon/host/host.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #include "core/base/err.h"

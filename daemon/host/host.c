@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/host/host.h"
 
 #include <assert.h>
 #include <string.h>
@@ -7,7 +6,7 @@
 #include "core/base/err.h"
 #include "core/base/expiry.h"
 #include "core/filter/bloom.h"
-#include "daemon/host/host_groups.h"
+#include "daemon/host/service.h"
 #include "daemon/system/read_pool.h"
 
 int host_init(struct host *host, const struct config_host *config, uint32_t number,

@@ -8,21 +8,150 @@
 #define DAEMON_HOST_HOST_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "core/index/index.h"
+#include "core/filter/counting.h"
+#include "core/index/worth.h"
 #include "core/standing/standing.h"
 #include "daemon/config/config.h"
-#include "daemon/host/epoch.h"
 #include "daemon/host/here.h"
 #include "daemon/host/here_map.h"
-#include "daemon/host/hide_rate.h"
 #include "daemon/host/moderation.h"
-#include "daemon/host/removed.h"
 #include "daemon/host/rules.h"
 #include "daemon/host/shares.h"
-#include "daemon/store/persist.h"
 #include "daemon/system/log.h"
+
+/* --- epoch ------------------------------------------------------------------------------------ */
+
+/*
+ * An epoch of a host in memory: its times, its key, the index and the summary of its
+ * messages. Every host has epoch 0, which never ends.
+ *
+ * A query or a rebuild may use an index over many turns of the loop. Each counts as a user of the
+ * epoch (epoch_use, epoch_leave). Requests cannot name an epoch that is over. An epoch that is over
+ * is freed when its index has no messages and it has no users.
+ */
+
+struct epoch {
+    uint64_t number;        /* 0: the open one */
+    struct index *index;    /* messages are added by host_admit and removed by host_remove only */
+    struct summary summary; /* of the messages in the index */
+    uint32_t users;         /* number of queries and rebuilds that use the epoch */
+    bool is_over;           /* requests cannot name it any more */
+    uint32_t walks; /* number of index_walk_new that run; the index is not rebuilt meanwhile */
+    /* the index has messages that were loaded at the start, and waits for its first rebuild */
+    bool is_loaded;
+    struct worth worth; /* arrange.c: of a rebuild of the index */
+    /*
+     * Unix time in milliseconds at which the epoch begins. Epoch 0 does not use starts_ms, ends_ms,
+     * kept_ms and key.
+     */
+    int64_t starts_ms;
+    int64_t ends_ms;
+    int64_t kept_ms;
+    uint8_t key[LIMIT_KEY_BYTES]; /* zero when the epoch is over */
+};
+
+/*
+ * Makes an epoch without messages from `stored`; NULL: makes epoch 0. The caller owns *out_epoch.
+ * The objects that `options` points to must outlive the epoch. Returns 0 or -ERR_NOMEM.
+ */
+int epoch_new(const struct persist_epoch *stored, const struct index_options *options,
+              struct epoch **out_epoch);
+
+/* The epoch is over: wipes its key. */
+void epoch_end(struct epoch *epoch);
+
+void epoch_free(struct epoch *epoch, const struct alloc *alloc); /* no users; NULL is fine */
+
+void epoch_use(struct epoch *epoch);
+void epoch_leave(struct epoch *epoch);
+
+/* --- hide_rate -------------------------------------------------------------------------------- */
+
+/*
+ * Bounds how much reports may hide in an hour. A host has two of these tables. The first
+ * one counts the reports that counted towards hide_after, for each sender and for each IPv6 /64 on
+ * link. The second one counts the messages that reports have hidden. Both are in memory only, and
+ * gone after a restart.
+ *
+ * The memory is bounded: HIDE_RATE_KEPT entries are recorded. If all of them are less than an hour
+ * old, hide_rate_allows returns false for everybody until the oldest one is an hour old.
+ */
+
+enum { HIDE_RATE_KEPT = 1000, HIDE_RATE_WINDOW_MS = 60 * 60 * 1000 };
+
+struct hide {
+    uint64_t by;
+    int64_t at_ms;
+};
+
+struct hide_rate {
+    /* owned: a ring of the latest HIDE_RATE_KEPT entries; NULL: none yet */
+    struct hide *list;
+    uint32_t count;
+    uint32_t oldest;
+    /* number of reports that hid no message because of the bound */
+    uint64_t withheld;
+    int64_t told_ms; /* time of the last warning in the log */
+    bool was_told;
+};
+
+void hide_rate_deinit(struct hide_rate *rate, const struct alloc *alloc); /* a zeroed one is fine */
+
+/*
+ * Whether there may be one more entry of `by`: it has fewer than `per_hour` in the hour before
+ * `now_ms` (monotonic clock), and all together have fewer than HIDE_RATE_KEPT. O(HIDE_RATE_KEPT)
+ */
+bool hide_rate_allows(const struct hide_rate *rate, uint64_t by, uint32_t per_hour, int64_t now_ms);
+
+/*
+ * Records an entry of `by`. Call only after hide_rate_allows returned true. Returns 0, or
+ * -ERR_NOMEM with nothing recorded.
+ */
+int hide_rate_note(struct hide_rate *rate, const struct alloc *alloc, uint64_t by, int64_t now_ms);
+
+/*
+ * Counts a report that does not hide its message because hide_rate_allows has returned false.
+ * Returns true at most once an hour: the caller then logs a warning.
+ */
+bool hide_rate_withhold(struct hide_rate *rate, int64_t now_ms);
+
+/* --- removed ---------------------------------------------------------------------------------- */
+
+/*
+ * Which messages of one host the operator has removed, until these messages would have
+ * expired. The store has the same ids; this copy is in memory. At most REMOVED_KEPT ids are kept:
+ * the id that goes first makes room for a new one.
+ */
+
+enum { REMOVED_KEPT = 1000 };
+
+struct removed_id {
+    uint8_t id[MESSAGE_ID_BYTES];
+    int64_t expires_ms;
+};
+
+struct removed {
+    struct removed_id *list; /* owned: `count` of REMOVED_KEPT; NULL: none yet */
+    uint32_t count;
+};
+
+void removed_deinit(struct removed *removed, const struct alloc *alloc); /* a zeroed one is fine */
+
+/* Adds an id. Returns 0, or -ERR_NOMEM with nothing added. O(REMOVED_KEPT) */
+int removed_put(struct removed *removed, const struct alloc *alloc, const uint8_t *id,
+                int64_t expires_ms);
+
+/* Takes an id out: the operator has restored the message. O(REMOVED_KEPT) */
+void removed_drop(struct removed *removed, const uint8_t *id);
+
+/* Whether the operator has removed the message of this id, which has not expired at `now_ms`.
+ * O(REMOVED_KEPT) */
+bool removed_has(const struct removed *removed, const uint8_t *id, int64_t now_ms);
+
+/* --- host ------------------------------------------------------------------------------------- */
 
 struct epoch_change;
 struct feed_wait; /* daemon/watch/feed.h */
@@ -175,5 +304,29 @@ void host_shift(struct host *host, int64_t before_ms, int64_t from_ms, int64_t b
 /* Adds one message of `bytes` to a usage, or subtracts it. */
 void usage_add(struct usage *usage, uint64_t bytes);
 void usage_subtract(struct usage *usage, uint64_t bytes);
+
+/* --- accept_mode ------------------------------------------------------------------------------ */
+
+/*
+ * The accept mode of a host: `open` (deposits are shown), `review` (deposits are held
+ * until the operator has reviewed them) or `closed` (new messages are refused). The mode that the
+ * operator has set overrides the schedule. The schedule overrides the key `accept` of the
+ * configuration.
+ */
+
+/*
+ * Returns the host's accept mode at `now_ms`. *out_source says what sets the mode: "operator",
+ * "schedule" or "configuration" (static storage). *out_until_ms is the time in Unix milliseconds at
+ * which the schedule's entry ends that sets the mode; or, if the configuration sets the mode, at
+ * which the next entry with another mode begins; 0: the schedule does not change the mode.
+ */
+enum accept accept_mode_now(const struct host *host, int64_t now_ms, const char **out_source,
+                            int64_t *out_until_ms);
+
+/*
+ * Whether the mode or its end differs from the last call for this host. A new host has told the
+ * mode `open` without an end.
+ */
+bool accept_mode_changed(struct host *host, int64_t now_ms);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/host/host_groups.h"
+#include "daemon/host/service.h"
 
 #include "core/base/err.h"
 #include "core/summary/groups.h"

@@ -8,11 +8,8 @@
 
 #include "core/base/err.h"
 #include "core/base/expiry.h"
-#include "daemon/host/epochs.h"
 #include "daemon/host/service.h"
-#include "daemon/settings/value.h"
 #include "daemon/system/container.h"
-#include "daemon/system/log.h"
 
 enum {
     /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/host/removed.h"
+#include "daemon/host/host.h"
 
 #include <string.h>
 

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/host/reports.h"
+#include "daemon/host/service.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #include <sodium.h>
-
-#include "core/index/nearest.h"
 
 _Static_assert(REPORTS_KEY_BYTES == crypto_shorthash_KEYBYTES, "a key of SipHash");
 _Static_assert(crypto_shorthash_BYTES == sizeof(uint64_t), "a hash fills a slot");

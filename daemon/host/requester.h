@@ -14,7 +14,6 @@
 
 #include "daemon/host/here_map.h"
 #include "daemon/limits/resume.h"
-#include "proto/msg.h"
 
 struct requester;
 struct sender;

@@ -5,9 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/profile/profile.h"
 #include "daemon/host/requester.h"
-#include "daemon/system/log.h"
 
 /* --- hosts ------------------------------------------------------------------------------------ */
 

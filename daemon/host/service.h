@@ -19,19 +19,49 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/config/config.h"
 #include "daemon/host/arrange.h"
 #include "daemon/host/cache.h"
 #include "daemon/host/clock.h"
-#include "daemon/host/host.h"
-#include "daemon/host/reports.h"
 #include "daemon/limits/metrics.h"
 #include "daemon/limits/resume.h"
 #include "daemon/limits/sender.h"
-#include "daemon/store/persist.h"
 #include "daemon/system/block_pool.h"
-#include "daemon/system/log.h"
 #include "proto/arena.h"
+
+/* --- reports ---------------------------------------------------------------------------------- */
+
+/*
+ * Which sender has reported which message, so that each sender counts once for a message.
+ * Kept in memory only, as keyed hashes of host, message and sender: no address can be read from the
+ * hashes.
+ *
+ * The memory is bounded. There are two generations of hashes. If REPORTS_KEPT hashes were put into
+ * the newer generation, the next report clears the older one, which becomes the newer one. A sender
+ * whose hash was cleared may report the same message again. So may every sender after a restart.
+ */
+
+enum { REPORTS_KEPT = 8192, REPORTS_SLOTS = 2 * REPORTS_KEPT, REPORTS_KEY_BYTES = 16 };
+
+struct reports {
+    uint8_t key[REPORTS_KEY_BYTES];
+    uint32_t used;                    /* hashes that were put into the newer generation */
+    unsigned newer;                   /* index of the newer generation */
+    uint64_t slots[2][REPORTS_SLOTS]; /* open addressing; 0: free */
+};
+
+/* Empty, with a random key. */
+void reports_init(struct reports *reports);
+
+/*
+ * Records that a sender has reported a message. Returns false if this report is recorded already.
+ * O(1)
+ */
+bool reports_note(struct reports *reports, uint32_t host, const uint8_t *id, uint32_t sender);
+
+/* Removes the record of a report, because the report was not stored. */
+void reports_forget(struct reports *reports, uint32_t host, const uint8_t *id, uint32_t sender);
+
+/* --- service ---------------------------------------------------------------------------------- */
 
 struct figures;
 struct requester;
@@ -404,5 +434,69 @@ void service_save_clock(struct service *service);
  * `reason` is the store's reason; NULL: "failed".
  */
 void service_storage_failed(struct service *service, const char *what, const char *reason);
+
+/* --- epochs ----------------------------------------------------------------------------------- */
+
+/*
+ * Begins and ends the epochs of the hosts. An epoch becomes the current one only after the
+ * store has stored it, so that messages of this epoch are found after a restart. When the time
+ * kept_ms of an epoch has come, requests cannot name the epoch any more. epochs_tick then wipes its
+ * key from memory. A later sweep deletes the epoch and its key from the store. The messages of the
+ * epoch expire at kept_ms at the latest, and sweeps delete them, too.
+ *
+ * All times are measured by the host's clock. While hearsayd runs, this clock never runs backwards,
+ * so an epoch that is over does not come back.
+ */
+
+/*
+ * Loads the stored epochs that are not over. Begins an epoch for each host that is configured to
+ * have epochs and has no current epoch, or one whose time has ended, unless the host has
+ * HOST_EPOCHS_MAX epochs. Returns 0, or a negative error with a reason. Blocks. Call once at the
+ * start, before the messages are loaded.
+ */
+int epochs_load(struct service *service, char *out_reason);
+
+/* Ends epochs whose time is over, and begins new ones. Call about once a second. */
+void epochs_tick(struct service *service);
+
+/*
+ * Frees host->change, a change of the host's epochs that the store has not stored yet, if there is
+ * one. The store must not be working on the operation of this change.
+ */
+void epochs_deinit(struct host *host);
+
+/* --- host_groups ------------------------------------------------------------------------------ */
+
+/*
+ * The groups of a host's messages in epoch 0 (core/summary/groups.h), which a bridge
+ * tells the other servers of the hood. A host has groups from the first time that a bridge asks for
+ * them. The groups are made in slices from the index, and anew when half of their messages have
+ * gone. All functions are called on the loop thread.
+ */
+
+struct groups;
+
+enum { HOST_GROUPS_LATER = 1 };
+
+/*
+ * From now on the host has groups, as many as its configuration says. Returns 0 if host->groups
+ * has every message, HOST_GROUPS_LATER if the groups are being made, -ERR_NOMEM.
+ */
+int host_groups_want(struct host *host);
+
+/* Returns the groups, which have every message. NULL: there are none yet. */
+const struct groups *host_groups_now(const struct host *host);
+
+/* A message of epoch 0 has come, or has gone. */
+void host_groups_add(struct host *host, const uint64_t *filter, int64_t deposited_ms);
+void host_groups_remove(struct host *host);
+
+/* Adds `by_ms` to the times of messages, as index_shift does. */
+void host_groups_shift(struct host *host, int64_t from_ms, int64_t by_ms);
+
+/* Makes groups for a while. Call in each turn. Returns whether the next turn has more to do. */
+bool host_groups_turn(struct service *service);
+
+void host_groups_deinit(struct host *host);
 
 #endif

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 
 #include "daemon/host/service.h"
-#include "daemon/system/log.h"
 
 enum { DAY_MS = 24 * 3600 * 1000, STEP_MS = 60 * 1000 };
 

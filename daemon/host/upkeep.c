@@ -2,11 +2,9 @@
 /* Regular work of a service: removes expired messages, saves the clock, arranges indexes. */
 #include <inttypes.h>
 
-#include "daemon/host/host_groups.h"
 #include "daemon/host/room.h"
 #include "daemon/host/service.h"
 #include "daemon/system/container.h"
-#include "daemon/system/log.h"
 
 /*
  * Least time between two saves of the host's clock by service_sweep. An operation that changes

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/limits/histogram.h"
-
-#include <stddef.h>
+#include "daemon/limits/metrics.h"
 
 enum { PARTS_LOG = 4 };
 _Static_assert(HISTOGRAM_PARTS == 1 << PARTS_LOG, "a bucket is found by shifting");

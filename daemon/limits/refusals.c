@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/limits/refusals.h"
+#include "daemon/limits/drops.h"
 
 #include <ctype.h>
 #include <inttypes.h>

@@ -9,8 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <uv.h>
-
 #include "core/base/err.h"
 #include "daemon/host/here.h"
 #include "daemon/host/service.h"

@@ -12,11 +12,8 @@
 #include <unistd.h>
 
 #include "core/base/err.h"
-#include "daemon/config/listener.h"
+#include "daemon/config/options.h"
 #include "daemon/net/loop.h"
-#include "daemon/system/log.h"
-#include "daemon/system/reason.h"
-#include "daemon/system/unit_hint.h"
 
 enum {
     /* Maximum number of connections that the kernel keeps while they wait to be accepted, unless

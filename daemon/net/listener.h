@@ -13,8 +13,8 @@
 #include <uv.h>
 
 #include "daemon/config/config.h"
-#include "daemon/system/inherited.h"
 #include "daemon/system/log.h"
+#include "daemon/system/notify.h"
 
 struct listener;
 struct loop;

@@ -10,14 +10,10 @@
 #include "core/base/err.h"
 #include "daemon/device/devices.h"
 #include "daemon/net/here_watch.h"
-#include "daemon/net/server_open.h"
 #include "daemon/store/thread/sqlite.h"
 #include "daemon/system/datadir.h"
 #include "daemon/system/early_signals.h"
-#include "daemon/system/log.h"
-#include "daemon/system/notify.h"
 #include "daemon/system/read_pool.h"
-#include "daemon/system/reason.h"
 
 /* --- a turn of the loop ----------------------------------------------------------------------- */
 

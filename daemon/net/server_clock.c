@@ -4,8 +4,6 @@
 #include <sys/timex.h>
 #include <time.h>
 
-#include <uv.h>
-
 /* `clock` is a clock that every Linux has, so reading it does not fail. */
 static int64_t read_ms(clockid_t clock)
 {

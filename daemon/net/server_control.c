@@ -5,8 +5,6 @@
  * has changed which deposits a host accepts or its notices, and when the host's clock was set.
  */
 
-#include "daemon/handler/handler.h"
-#include "daemon/host/accept_mode.h"
 #include "daemon/limits/figures.h"
 #include "daemon/net/here_watch.h"
 #include "daemon/net/server.h"

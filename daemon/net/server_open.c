@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/net/server_open.h"
+#include "daemon/net/server.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -7,12 +7,8 @@
 #include <unistd.h>
 
 #include "core/base/err.h"
-#include "daemon/config/listener.h"
 #include "daemon/settings/user.h"
-#include "daemon/system/inherited.h"
-#include "daemon/system/log.h"
 #include "daemon/system/privilege.h"
-#include "daemon/system/reason.h"
 
 /* Returns an unused place for a new listener. NULL: the listeners of all places are open or
  * closing. */

@@ -4,10 +4,8 @@
 #include <string.h>
 
 #include "daemon/net/here_watch.h"
-#include "daemon/net/server_open.h"
+#include "daemon/net/server.h"
 #include "daemon/system/list.h"
-#include "daemon/system/log.h"
-#include "daemon/system/notify.h"
 
 void server_check_certificate(struct server *server, const struct config *config)
 {

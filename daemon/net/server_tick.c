@@ -8,11 +8,9 @@
  */
 #include <sodium.h>
 
-#include "daemon/host/epochs.h"
 #include "daemon/host/room.h"
 #include "daemon/net/here_watch.h"
 #include "daemon/net/server.h"
-#include "daemon/system/log.h"
 #include "daemon/watch/watch.h"
 
 enum {

@@ -8,7 +8,6 @@
 #include <time.h>
 
 #include "core/base/err.h"
-#include "daemon/system/log.h"
 
 /* Size of the buffer for one read of encrypted bytes. These bytes and an incomplete record of about
  * 16 KiB from earlier reads are together less than the 64 KiB of a read without TLS. */

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/net/session.h"
 
 #include <string.h>
 
 #include "daemon/net/here_watch.h"
-#include "daemon/net/session_evict.h"
 #include "daemon/net/session_inner.h"
 #include "daemon/system/container.h"
 #include "daemon/system/list.h"

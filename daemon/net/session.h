@@ -40,9 +40,7 @@
 #include <stdint.h>
 
 #include "daemon/handler/handler.h"
-#include "daemon/limits/account.h"
 #include "daemon/limits/drops.h"
-#include "daemon/limits/refusals.h"
 #include "daemon/net/loop.h"
 #include "daemon/net/transport.h"
 #include "daemon/system/block_pool.h"

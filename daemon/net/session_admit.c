@@ -5,7 +5,6 @@
 
 #include "daemon/device/devices.h"
 #include "daemon/net/server_tls.h"
-#include "daemon/net/session_evict.h"
 #include "daemon/net/session_inner.h"
 
 int session_begin_tls(struct session *session, enum config_security security)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/net/session_evict.h"
-
-#include "core/base/fair.h"
 #include "daemon/net/session_inner.h"
+
 #include "daemon/system/list.h"
 #include "daemon/watch/watch.h"
 

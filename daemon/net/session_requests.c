@@ -7,7 +7,6 @@
 
 #include "daemon/net/session_inner.h"
 #include "daemon/system/list.h"
-#include "daemon/system/log.h"
 #include "proto/codec/codec.h"
 
 enum {

@@ -9,7 +9,6 @@
 #include "daemon/net/session_inner.h"
 #include "daemon/system/container.h"
 #include "daemon/system/list.h"
-#include "daemon/system/log.h"
 #include "daemon/watch/asks.h"
 #include "daemon/watch/watch.h"
 #include "proto/codec/codec.h"

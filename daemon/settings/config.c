@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/settings/config.h"
+#include "daemon/settings/options.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -7,8 +7,6 @@
 #include <unistd.h>
 
 #include "core/base/err.h"
-#include "daemon/settings/file.h"
-#include "daemon/settings/key.h"
 #include "daemon/system/log.h"
 
 /* --- a file ----------------------------------------------------------------------------------- */

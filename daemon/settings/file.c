@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/settings/file.h"
+#include "daemon/settings/table.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -10,7 +10,6 @@
 
 #include "core/base/err.h"
 #include "core/base/label.h"
-#include "daemon/settings/key.h"
 #include "daemon/system/file.h"
 
 static bool is_blank(char c)

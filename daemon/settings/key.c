@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/settings/key.h"
+#include "daemon/settings/table.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 void settings_put_defaults(const struct settings_table *table, unsigned section, void *base)

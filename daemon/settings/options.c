@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "core/base/word.h"
-#include "daemon/settings/print.h"
 
 /* --- rows ------------------------------------------------------------------------------------- */
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/settings/print.h"
+#include "daemon/settings/table.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* [section], or [section label]. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/settings/start.h"
+#include "daemon/settings/options.h"
 
 #include <signal.h>
 #include <stdlib.h>
 
 #include <sodium.h>
 
+#include "daemon/system/file.h"
 #include "daemon/system/log.h"
-#include "daemon/system/streams.h"
 
 int settings_finish_output(const struct settings_program *program)
 {

@@ -109,4 +109,111 @@ const struct settings_key *settings_find(const struct settings_table *table, uns
 const struct settings_key *settings_nearest(const struct settings_table *table, unsigned section,
                                             const char *name);
 
+/* --- key -------------------------------------------------------------------------------------- */
+
+/* settings_key: sets the value of one key, and compares the values of two configurations. */
+
+/*
+ * Sets each number and each choice of a section that has a default (`standard`), in the struct of
+ * the section. All other fields are left unchanged.
+ */
+void settings_put_defaults(const struct settings_table *table, unsigned section, void *base);
+
+/*
+ * Checks a value and stores the value in its field. Returns 0, or SETTINGS_REFUSED with a sentence.
+ */
+int settings_set(const struct settings_source *source, const struct settings_key *key, void *base,
+                 const char *value);
+
+/*
+ * Writes a sentence that the section has no key `name`. The sentence names another section that has
+ * the key, or a similar key, or the keys of the section. Returns SETTINGS_REFUSED.
+ */
+int settings_refuse_unknown(const struct settings_source *source,
+                            const struct settings_table *table, unsigned section, const char *name);
+
+/*
+ * Checks for a reload that a key has the same value in both structs. Returns 0; or SETTINGS_REFUSED
+ * with a sentence that the change needs a restart. Not for SETTINGS_TYPE_OWN.
+ */
+int settings_check_unchanged(const struct settings_source *source, const struct settings_key *key,
+                             const void *running, const void *fresh);
+
+/* --- print ------------------------------------------------------------------------------------ */
+
+/* settings_print: writes a configuration as a file, and the reference of all keys. */
+
+/*
+ * Writes a section with the values of the struct `base`, in the form of a file. `label` is the
+ * label of the heading; NULL: no label. A path that is too long for a line becomes a comment.
+ */
+void settings_print_section(const struct settings_table *table, unsigned section, const char *label,
+                            const void *base, FILE *out);
+
+/* Writes the reference of all keys, as Markdown or as mdoc(7) for a manual page. */
+void settings_print_markdown(const struct settings_table *table, FILE *out);
+void settings_print_mdoc(const struct settings_table *table, FILE *out);
+
+/* Writes an example file. For each key it has comments: the help, and the key with its default or
+ * its example. */
+void settings_print_example(const struct settings_table *table, FILE *out);
+
+/* --- file ------------------------------------------------------------------------------------- */
+
+/*
+ * settings_file: reads a configuration file into the structs of a program. A file has lines `key =
+ * value` under headings [section]. The library inih splits the lines.
+ */
+
+/* The text between the brackets of a heading: [section label]. The label has no terminating NUL. */
+struct settings_heading {
+    unsigned section;
+    const char *label; /* checked to be empty where the section has no label */
+    size_t label_bytes;
+};
+
+/* Where the values of a file go. */
+struct settings_target {
+    const struct settings_table *table;
+    void *context; /* of `enter` */
+    /*
+     * Called for each heading that the table allows. Sets *out_base to the struct for the values of
+     * the section; this struct must stay in place until the next heading or the end of
+     * settings_parse. Returns 0; or SETTINGS_REFUSED with a sentence, and then the keys of the
+     * section are skipped.
+     */
+    int (*enter)(void *context, const struct settings_source *source,
+                 const struct settings_heading *heading, void **out_base);
+    /*
+     * For each key, in the order of table->keys: the line that set the key last; 0: none. The array
+     * has table->key_count elements, all zero before settings_parse. At the heading of a section
+     * with a label the lines of its keys are set to 0 again.
+     */
+    unsigned *key_lines;
+};
+
+/*
+ * Parses the text of a file. The text has `length` bytes; `name` is the file name for sentences.
+ * Returns 0; SETTINGS_REFUSED for a wrong text; or -ERR_NOMEM. With SETTINGS_REFUSED out_reason
+ * (SETTINGS_REASON_BYTES) has one line for each of the first errors: "name:line: what is wrong and
+ * what would be right". If out_reason has no space for all errors, its last line says that there
+ * are more. On failure the structs may have some of the values.
+ */
+int settings_parse(const struct settings_target *target, const char *text, size_t length,
+                   const char *name, char *out_reason);
+
+/*
+ * Reads a file into memory. Returns 0 with the text, which the caller frees; SETTINGS_REFUSED if
+ * the file cannot be read; or -ERR_NOMEM. A file that is too large is cut one byte above the limit
+ * of settings_parse, which then refuses it.
+ */
+int settings_read(const char *file, char **out_text, size_t *out_length, char *out_reason);
+
+/*
+ * Parses the text between the brackets of a heading. *out_heading points into `text`. Returns 0, or
+ * SETTINGS_REFUSED with a sentence.
+ */
+int settings_read_heading(const struct settings_source *source, const struct settings_table *table,
+                          const char *text, size_t length, struct settings_heading *out_heading);
+
 #endif

@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/store/apply.h"
+#include "daemon/store/ops.h"
 
 #include <assert.h>
 #include <string.h>
 
 #include "core/base/expiry.h"
-#include "daemon/store/decision.h"
-#include "daemon/store/deposit.h"
-#include "daemon/store/evicted.h"
 #include "daemon/store/load.h"
-#include "daemon/store/moderation.h"
-#include "daemon/store/review.h"
-#include "daemon/store/row.h"
-#include "daemon/store/rule.h"
-#include "daemon/store/tombstone.h"
 
 /* --- messages --------------------------------------------------------------------------------- */
 

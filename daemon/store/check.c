@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/store/check.h"
+#include "daemon/store/schema.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "daemon/store/error.h"
-#include "daemon/store/row.h"
 #include "daemon/store/tables.h"
 
 /* --- statements ------------------------------------------------------------------------------- */

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/store/deposit.h"
+#include "daemon/store/ops.h"
 
 #include <assert.h>
 #include <string.h>
 
 #include "core/base/expiry.h"
-#include "daemon/store/evicted.h"
-#include "daemon/store/review.h"
-#include "daemon/store/row.h"
-#include "daemon/store/tombstone.h"
 
 int store_deposit_insert(struct store_database *database, struct persist_message *message)
 {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/store/evicted.h"
+#include "daemon/store/ops.h"
 
 #include <string.h>
 
 #include "core/base/expiry.h"
-#include "daemon/store/row.h"
 
 /*
  * How many messages go when there are too many; also the most messages of a row, so that not many

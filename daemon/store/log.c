@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "daemon/store/persist.h"
 #include "daemon/store/statement.h"
 #include "daemon/system/log.h"
 

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/store/marks.h"
+#include "daemon/store/database.h"
 
 #include <string.h>
 
 #include <sodium.h>
-
-#include "daemon/store/statement.h"
 
 enum {
     ROOM_MIN = 1024, /* a filter is loaded with room for at least this number of further ids */

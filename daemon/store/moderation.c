@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/store/moderation.h"
+#include "daemon/store/ops.h"
 
 #include <inttypes.h>
 
 #include <sodium.h>
 
 #include "core/base/expiry.h"
-#include "daemon/store/decision.h"
-#include "daemon/store/review.h"
-#include "daemon/store/rule.h"
 #include "daemon/store/tables.h"
-#include "daemon/store/tombstone.h"
 
 _Static_assert(crypto_generichash_BYTES == LIMIT_HASH_BYTES, "BLAKE2b-256");
 

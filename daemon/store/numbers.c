@@ -7,8 +7,6 @@
 #include <sodium.h>
 #include <uv.h>
 
-#include "core/index/nearest.h"
-#include "daemon/store/run.h"
 #include "daemon/store/statement.h"
 
 /*

@@ -7,16 +7,8 @@
 #include <sodium.h>
 
 #include "core/base/expiry.h"
-#include "daemon/store/apply.h"
-#include "daemon/store/decision.h"
-#include "daemon/store/deposit.h"
-#include "daemon/store/evicted.h"
 #include "daemon/store/load.h"
-#include "daemon/store/moderation.h"
-#include "daemon/store/rule.h"
-#include "daemon/store/shift.h"
 #include "daemon/store/tables.h"
-#include "daemon/store/tombstone.h"
 
 static int apply_withdraw(struct store_database *database, struct persist_op *op)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/store/review.h"
+#include "daemon/store/ops.h"
 
 #include <assert.h>
 #include <inttypes.h>

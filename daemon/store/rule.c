@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/store/rule.h"
+#include "daemon/store/ops.h"
 
 #include <inttypes.h>
 
-#include "daemon/store/decision.h"
 #include "daemon/store/tables.h"
 
 enum { MS_PER_DAY = 24 * 60 * 60 * 1000 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/store/run.h"
+#include "daemon/store/numbers.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,10 +6,7 @@
 #include <sys/stat.h>
 
 #include "core/base/err.h"
-#include "daemon/store/check.h"
 #include "daemon/store/error.h"
-#include "daemon/store/persist.h"
-#include "daemon/store/statement.h"
 #include "daemon/store/tables.h"
 #include "daemon/system/early_signals.h"
 

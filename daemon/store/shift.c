@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/store/shift.h"
+#include "daemon/store/ops.h"
 
 #include <inttypes.h>
 
 #include <sodium.h>
 
-#include "daemon/store/decision.h"
-#include "daemon/store/moderation.h"
-#include "daemon/store/review.h"
-#include "daemon/store/rule.h"
 #include "daemon/store/tables.h"
-#include "daemon/store/tombstone.h"
 
 /* Returns what the host's clock showed before it was set forward. */
 static int64_t before_ms(const struct persist_op *op)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/store/table.h"
+#include "daemon/store/tables.h"
 
 #include <assert.h>
 #include <endian.h>

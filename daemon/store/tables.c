@@ -7,8 +7,7 @@
 #include <sodium.h>
 
 #include "core/base/hash.h"
-#include "daemon/store/review.h"
-#include "daemon/store/row.h"
+#include "daemon/store/ops.h"
 #include "daemon/store/schema.h"
 
 /*

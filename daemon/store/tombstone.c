@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/store/tombstone.h"
+#include "daemon/store/ops.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -12,8 +12,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "daemon/system/notify.h"
 #include "daemon/system/reason.h"
-#include "daemon/system/unit_hint.h"
 
 /* What to do about a data directory that cannot be made or written; UNIT_HINT_BYTES. */
 static const char *remedy_for(const char *directory, int error, char *out)

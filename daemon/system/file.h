@@ -3,6 +3,7 @@
 #ifndef DAEMON_SYSTEM_FILE_H
 #define DAEMON_SYSTEM_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -13,5 +14,20 @@ ssize_t file_read_all(int fd, char *buffer, size_t room);
 /* Opens a file, reads at most its first `room` bytes, and closes the file. Returns the number of
  * bytes, or -errno. */
 ssize_t file_read(const char *path, char *buffer, size_t room);
+
+/* --- streams ---------------------------------------------------------------------------------- */
+
+/* The standard streams of a program. */
+
+/*
+ * Opens /dev/null for each standard stream that is closed. Otherwise a file or socket that is
+ * opened later could get the descriptor of the stream, and writes to the stream would go there.
+ * Reading from such an input, and writing to such an output, still fails.
+ */
+void streams_keep(void);
+
+/* Returns whether everything that was printed to standard output has been written. If not, prints
+ * the error to standard error, with the name `program` before the error. */
+bool streams_finish(const char *program);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/system/inherited.h"
+#include "daemon/system/notify.h"
 
 #include <netinet/in.h>
 #include <string.h>

@@ -8,6 +8,7 @@
 #define DAEMON_SYSTEM_NOTIFY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Whether a service manager started this process and wants to be told. */
@@ -32,5 +33,48 @@ void notify_stopping(const char *status);
 uint64_t notify_watchdog_interval_ms(void);
 /* The loop still runs. */
 void notify_watchdog(void);
+
+/* --- inherited -------------------------------------------------------------------------------- */
+
+/*
+ * The sockets that the service manager passes (sd_listen_fds(3)). Without libsystemd
+ * (build option `systemd`) none is passed.
+ */
+
+struct inherited_socket {
+    int descriptor; /* the caller's to close; close-on-exec */
+    bool is_unix;   /* else TCP */
+};
+
+/*
+ * Takes the listening sockets that the service manager passed. Call this function once, before any
+ * thread is started, because it changes the environment. Returns 0 with the number of sockets in
+ * *out_count. Returns -ERR_SYSTEM with a sentence for the operator in out_reason (REASON_BYTES) if
+ * sd_listen_fds fails, if more than `room` sockets were passed, or if a passed descriptor is not a
+ * listening TCP or Unix stream socket.
+ */
+int inherited_take_sockets(struct inherited_socket *out_sockets, size_t room, size_t *out_count,
+                           char *out_reason);
+
+/* --- unit_hint -------------------------------------------------------------------------------- */
+
+/*
+ * Says how to allow a path that the program's systemd unit forbids. The units of this
+ * tree let the programs write to few directories, and the kernel's error alone ("Read-only file
+ * system") does not tell an operator that a unit is the reason.
+ */
+
+enum { UNIT_HINT_BYTES = 768 };
+
+/*
+ * Writes what to append to a sentence about a write below `directory` that failed with `error`, an
+ * errno. "": no unit started this process, or the error has another reason. A unit explains EROFS
+ * (ProtectSystem=strict), and EACCES below /home, /root and /run/user (ProtectHome=yes). Returns
+ * `out`. May change errno.
+ */
+const char *unit_hint(const char *directory, int error, char out[UNIT_HINT_BYTES]);
+
+/* As unit_hint, for the directory of the file or socket at an absolute path. */
+const char *unit_hint_of_file(const char *path, int error, char out[UNIT_HINT_BYTES]);
 
 #endif

@@ -2,7 +2,6 @@
 #include "daemon/system/runtime.h"
 
 #include <signal.h>
-#include <stddef.h>
 
 #include "daemon/system/early_signals.h"
 #include "daemon/system/log.h"

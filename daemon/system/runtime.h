@@ -11,6 +11,8 @@
 
 #include <uv.h>
 
+#include "daemon/system/worker.h"
+
 /* What a program does at a signal. The functions run on the loop, with `context`. */
 struct runtime_events {
     /* SIGTERM or SIGINT. `is_again`: a program that is ending already gets another one. */
@@ -50,5 +52,21 @@ void runtime_act_early(struct runtime *runtime);
 /* The last step of the start: installs the filter of system calls. From then on all descriptors
  * must be open, and serving must need no system call that the filter refuses. */
 void runtime_filter_calls(struct runtime *runtime);
+
+/* --- worker_uv -------------------------------------------------------------------------------- */
+
+/*
+ * A worker on libuv's pool of threads. Running work keeps the loop alive.
+ */
+
+struct worker_uv {
+    struct worker worker; /* hand this to others */
+    uv_loop_t *loop;
+    uv_work_t request;
+    struct long_work *work; /* running; or NULL */
+};
+
+/* Borrows the loop. There is no deinit. */
+void worker_uv_init(struct worker_uv *worker, uv_loop_t *loop);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/system/streams.h"
+#include "daemon/system/file.h"
 
 #include <errno.h>
 #include <fcntl.h>

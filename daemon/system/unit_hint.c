@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/system/unit_hint.h"
+#include "daemon/system/notify.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "daemon/system/notify.h"
 
 /* A longer one would be cut, and the line to copy would be wrong. */
 enum { DIRECTORY_BYTES_MAX = 300 };

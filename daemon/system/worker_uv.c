@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/system/worker_uv.h"
+#include "daemon/system/runtime.h"
 
 #include <assert.h>
 

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "core/base/err.h"
-#include "core/base/fair.h"
 #include "daemon/system/list.h"
 
 #define OVER_MS INT64_MIN /* as until_ms: the wait is over in the next turn */

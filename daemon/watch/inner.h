@@ -11,8 +11,6 @@
 #ifndef DAEMON_WATCH_INNER_H
 #define DAEMON_WATCH_INNER_H
 
-#include "daemon/host/requester.h"
-#include "daemon/host/service.h"
 #include "daemon/limits/cost.h"
 #include "daemon/watch/watch.h"
 

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/watch/wait.h"
-
 #include "daemon/watch/watch.h"
 
 static bool has_waits(const struct watch_state *state, const struct host *host)

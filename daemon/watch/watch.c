@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Begins and ends watches. Runs the turns, in which deposits are matched, matches are sent and
  * pages are read. */
-#include "daemon/watch/watch.h"
 
 #include <assert.h>
 
 #include "core/base/err.h"
 #include "daemon/system/list.h"
 #include "daemon/watch/inner.h"
-#include "daemon/watch/wait.h"
 
 enum {
     /* A turn takes at most this number of matches off the queues, so that the loop can do other

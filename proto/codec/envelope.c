@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "proto/codec/envelope.h"
-
-#include <stdbool.h>
+#include "proto/codec/inner.h"
 
 #include "core/base/err.h"
-#include "proto/codec/tables.h"
 
 const struct map_body *codec_body(const struct codec_envelope *envelope, uint32_t kind)
 {

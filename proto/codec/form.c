@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "proto/codec/form.h"
+#include "proto/codec/inner.h"
 
 #include <string.h>
-
-#include "proto/codec/codec.h"
-#include "proto/limits.h"
 
 static bool form_is_host(const char *text, size_t length)
 {

@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "proto/bridge.pb-c.h"
-#include "proto/codec/envelope.h"
-#include "proto/codec/tables.h"
+#include "proto/codec/inner.h"
 
 static const struct codec_envelope letter_envelope = {
     .name = "letter",

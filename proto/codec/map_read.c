@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/base/err.h"
-#include "proto/codec/map.h"
+#include "proto/codec/inner.h"
 
 _Static_assert(sizeof(enum msg_metric) == sizeof(int32_t), "enums travel as 32 bits");
 

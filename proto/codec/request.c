@@ -2,9 +2,7 @@
 #include <string.h>
 
 #include "core/base/err.h"
-#include "proto/codec/codec.h"
-#include "proto/codec/envelope.h"
-#include "proto/codec/tables.h"
+#include "proto/codec/inner.h"
 #include "proto/hearsay.pb-c.h"
 
 static const struct codec_envelope request_envelope = {

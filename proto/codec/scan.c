@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "proto/codec/scan.h"
+#include "proto/codec/inner.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "core/base/label.h"

@@ -7,13 +7,11 @@
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
-#include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <openssl/x509err.h>
 
 #include "core/base/err.h"
 #include "proto/tls/inner.h"
-#include "proto/tls/tls.h"
 
 /* --- sentences -------------------------------------------------------------------------------- */
 

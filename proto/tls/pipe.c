@@ -6,12 +6,10 @@
 
 #include <openssl/bio.h>
 #include <openssl/err.h>
-#include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
 #include "core/base/err.h"
 #include "proto/tls/inner.h"
-#include "proto/tls/tls.h"
 
 enum {
     REASON_BYTES = 160,

@@ -14,8 +14,8 @@
 
 #include <uv.h>
 
+#include "core/index/index.h"
 #include "core/index/inner.h"
-#include "core/index/renewal.h"
 #include "daemon/host/arrange.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/filters.h"

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "client/context/context.h"
-#include "client/context/group.h"
 #include "core/filter/bloom.h"
 #include "core/index/engine.h"
 #include "core/index/index.h"

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "core/filter/bloom.h"
+#include "core/filter/counting.h"
 #include "core/filter/decaying.h"
 #include "core/filter/scalable.h"
 #include "core/filter/sizing.h"
-#include "core/filter/summary.h"
 #include "core/profile/profile.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/stats.h"

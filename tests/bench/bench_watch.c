@@ -18,7 +18,6 @@
 #include "core/bits/bits.h"
 #include "core/index/engine.h"
 #include "core/index/index.h"
-#include "core/index/renewal.h"
 #include "core/standing/inner.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/filters.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/bench/defaults.h"
 
-#include "daemon/config/table.h"
-#include "daemon/settings/key.h"
+#include "daemon/config/inner.h"
+#include "daemon/settings/table.h"
 #include "proto/msg.h"
 #include "tests/bench/bench.h"
 

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "daemon/limits/histogram.h"
+#include "daemon/limits/metrics.h"
 
 /* The kinds of times: those of requests, and those of the matches that follow deposits. */
 enum load_kind { LOAD_DEPOSIT, LOAD_QUERY, LOAD_REQUESTS, LOAD_MATCH = LOAD_REQUESTS, LOAD_KINDS };

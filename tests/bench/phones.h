@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "daemon/limits/histogram.h"
+#include "daemon/limits/metrics.h"
 
 enum { PHONES_MAX = 8000, PHONES_PLACES_MAX = 250, PHONES_NAME_BYTES = 128, PHONES_TEXT_MAX = 400 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/bench/rivals.h"
 
-#include "core/bits/cpu.h"
+#include "core/bits/tables.h"
 
 /* Functions for one instruction set. The program chooses at run time which of them runs. */
 #if defined(__x86_64__)

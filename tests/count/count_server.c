@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "daemon/net/server_open.h"
+#include "daemon/net/server.h"
 #include "proto/codec/codec.h"
 #include "tests/count/count.h"
 #include "tests/count/count_store.h"

@@ -4,7 +4,7 @@
  * and go and a search under way in each phase: the index has what was put into it, holds as much
  * memory as it says, answers as a list does, and the next renewal succeeds.
  */
-#include "core/index/renewal.h"
+#include "core/index/index.h"
 
 #include <stdio.h>
 #include <string.h>

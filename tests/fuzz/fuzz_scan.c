@@ -3,7 +3,7 @@
  * What scanners print: all that comes out are well-formed labels; the same scan twice is the same
  * context, and so is one whose lines end the other way. What is refused names a line that is there.
  */
-#include "client/cli/input/scan_json.h"
+#include "client/cli/input/input.h"
 #include "client/hearsay.h"
 #include "core/base/label.h"
 #include "tests/fuzz/fuzz.h"

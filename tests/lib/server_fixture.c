@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/net/server_open.h"
+#include "daemon/net/server.h"
 #include "daemon/system/list.h"
 #include "tests/lib/check.h"
 #include "tests/lib/keep_alloc.h"

@@ -8,7 +8,6 @@
 
 #include "core/filter/bloom.h"
 #include "core/filter/counting.h"
-#include "core/filter/summary.h"
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
 

@@ -5,7 +5,7 @@
  * before, meanwhile or after have the list's answer at the moment of their last step. The long part
  * runs in one go here, as on another thread.
  */
-#include "core/index/renewal.h"
+#include "core/index/index.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -11,7 +11,7 @@
 #include <uv.h>
 
 #include "core/filter/bloom.h"
-#include "core/index/renewal.h"
+#include "core/index/index.h"
 #include "daemon/system/container.h"
 #include "daemon/system/read_pool.h"
 #include "tests/lib/check.h"

@@ -4,8 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/index/index.h"
 #include "core/index/inner.h"
-#include "core/index/renewal.h"
 #include "core/tree/inner.h"
 
 static uint32_t small_fanout;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/net/session_evict.h"
+#include "daemon/net/session_inner.h"
 #include "daemon/system/container.h"
 #include "daemon/system/list.h"
 #include "daemon/watch/watch.h"

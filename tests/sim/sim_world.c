@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/host/epochs.h"
+#include "daemon/host/service.h"
 #include "daemon/limits/figures.h"
 #include "daemon/store/database.h"
 #include "daemon/system/list.h"

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/host/accept_mode.h"
+#include "daemon/host/host.h"
 #include "tests/sim/sim_random.h"
 #include "tests/sim/year.h"
 

@@ -15,7 +15,7 @@
 #include <uv.h>
 
 #include "daemon/config/options.h"
-#include "daemon/host/epochs.h"
+#include "daemon/host/service.h"
 #include "daemon/store/thread/sqlite.h"
 #include "daemon/system/worker.h"
 #include "daemon/watch/watch.h"

@@ -13,7 +13,9 @@ fails on
   - a library's header outside its files (LIBRARIES), also through other headers (NOT_PURE);
   - a circle of headers, and a circle of units: a unit is a .c file with its .h file, and uses
     another unit when its object file needs a symbol that the other one defines;
-  - a folder with more than 25 .c files.
+  - a folder with more than 25 .c files;
+  - a header under 20 lines of code that only one file of its folder includes: such a header costs a guard, its
+    includes and a look elsewhere, and belongs in the header of its subject or the inner header of its folder.
 
 With --compiler every header is compiled by itself, so that it includes all that it uses, unless the build has
 compiled a .c file that includes the header first. With --self-test the script plants one violation of each kind in
@@ -28,15 +30,20 @@ import re
 import subprocess
 import sys
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+from count_lines import without_comments  # noqa: E402
+
 PARTS = ("core", "proto", "client", "daemon")
 FILES_MAX = 25  # .c files of one folder
+LINES_MIN = 20  # lines of code of a header that one file of its folder includes
+SMALL_ALLOWED = "client/web/"  # whose small headers are still to be joined
 
 # Libraries: their headers, the only files that may include them themselves, and the same for people.
 LIBRARIES = [
     (r"microhttpd\.h", r"client/web/http_(answer|connection|mhd|request)\.c",
      "libmicrohttpd stays behind client/web/http.h, so only the files client/web/http_*.c speak with it"),
     (r"qrencode\.h", r"client/web/qr\.c", "libqrencode stays behind client/web/qr.c"),
-    (r"nats/.*", r"client/bridge/(wire/\w+|hub/(setup|streams))\.[ch]",
+    (r"nats/.*", r"client/bridge/(wire/\w+|hub/(setup|setup_inner|streams))\.[ch]",
      "libnats stays behind client/bridge/wire/; only setup-hub makes its streams itself"),
     (r"uv\.h",
      r"client/(bridge/(ask|hub|main|own|wire)|link)/\w+\.[ch]|client/web/(board/|main/|moderate/|route/)?\w+\.[ch]"
@@ -51,8 +58,8 @@ LIBRARIES = [
     (r"openssl/.*", r"proto/tls/\w+\.[ch]", "OpenSSL stays behind proto/tls/"),
     (r"jansson\.h", r"client/(cli/\w+|bridge/(wire|hub))/\w+\.[ch]",
      "JSON is for the command, and for what JetStream answers"),
-    (r"ini\.h", r"daemon/settings/file\.c", "configurations are read by daemon/settings/file.h"),
-    (r"systemd/.*", r"daemon/system/inherited\.c", "use daemon/system/inherited.h and notify.h"),
+    (r"ini\.h", r"daemon/settings/file\.c", "configurations are read by daemon/settings/table.h"),
+    (r"systemd/.*", r"daemon/system/inherited\.c", "use daemon/system/notify.h"),
     (r"stdio\.h|unistd\.h|fcntl\.h|time\.h|sys/.*|netinet/.*|sodium\.h|uv\.h|sqlite3\.h", r"(?!core/).*",
      "core/ has no I/O, no clock and no randomness, so that it can be tested and simulated"),
 ]
@@ -91,6 +98,12 @@ def read_includes(root):
             found[name] = [resolve(root, path, kind, what)
                            for kind, what in INCLUDE.findall(path.read_text())]
     return found
+
+
+def read_lines(root, includes):
+    """Path of each header -> its lines of code, without comments and blanks."""
+    return {name: sum(1 for line in without_comments((root / name).read_text()).splitlines() if line.strip())
+            for name in includes if name.endswith(".h")}
 
 
 def read_symbols(root, build, nm):
@@ -191,6 +204,21 @@ def check_sizes(includes):
             yield f"{folder}/ has {count} .c files; {FILES_MAX} at most"
 
 
+def check_small(includes, lines):
+    """A .c file does not count as a user of its own header. A header that another folder includes may be small: it is
+    what its folder shows."""
+    users = {}
+    for name, whats in includes.items():
+        for what in {what for is_ours, what in whats if is_ours and what != name.removesuffix(".c") + ".h"}:
+            users.setdefault(what, []).append(name)
+    for header, names in users.items():
+        if header.startswith(SMALL_ALLOWED) or lines.get(header, LINES_MIN) >= LINES_MIN:
+            continue
+        if len(names) == 1 and folder_of(names[0]) == folder_of(header):
+            yield (f"{header} has {lines[header]} lines of code, and only {names[0]} includes it: put it into a "
+                   f"header of at least {LINES_MIN} lines, or into the inner header of its folder")
+
+
 def find_circles(graph):
     """The strongly connected sets of two nodes or more (Tarjan 1972), sorted."""
     index, low, stack, circles = {}, {}, [], []
@@ -226,10 +254,10 @@ def check_units(units):
         yield f"a circle of {len(circle)} units: " + "; ".join(uses)
 
 
-def check_all(rooms, includes, units):
+def check_all(rooms, includes, units, lines):
     return [*check_table(rooms, includes), *check_floors(rooms, includes), *check_libraries(includes),
             *check_purity(includes), *check_headers(includes), *check_sizes(includes),
-            *check_units(units)]
+            *check_small(includes, lines), *check_units(units)]
 
 
 def not_compiled_first(includes, units):
@@ -267,6 +295,7 @@ PLANTED = [
                   "core/base/c.h": [(True, "core/base/a.h")]},
      "a circle of headers: core/base/a.h includes core/base/b.h includes core/base/c.h includes core/base/a.h"),
     ("includes", {f"core/base/a{i}.c": [] for i in range(FILES_MAX + 1)}, "core/base/ has 26 .c files"),
+    ("includes", {"core/filter/f.c": []}, "core/filter/d.h has 19 lines of code, and only core/filter/c.c"),
     ("units", {"core/base/a": ({"a"}, {"b"}), "core/base/b": ({"b"}, {"c"}), "core/base/c": ({"c"}, {"a"})},
      "a circle of 3 units: core/base/a uses core/base/b (b)"),
 ]
@@ -279,8 +308,14 @@ def self_test():
     right = {
         "rooms": rooms,
         "includes": {"core/filter/a.h": [(True, "core/base/a.h")], "core/base/a.h": [],
+                     "core/filter/c.c": [(True, "core/filter/d.h"), (True, "core/filter/e.h")],
+                     "core/filter/d.c": [(True, "core/filter/d.h")],
+                     "core/filter/f.c": [(True, "core/filter/d.h")],
+                     "core/filter/d.h": [], "core/filter/e.h": [],
                      "daemon/host/a.c": [(True, "core/filter/a.h")]},
         "units": {"core/filter/a": ({"f"}, {"a"}), "core/base/a": ({"a"}, {"memcpy"})},
+        # small, and another folder includes it; small, and two files do; large, and one file does
+        "lines": {"core/base/a.h": 5, "core/filter/a.h": 5, "core/filter/d.h": 19, "core/filter/e.h": LINES_MIN},
     }
     missed = [f"said of a tree without a mistake: {text}" for text in check_all(**right)]
     for kind, planted, said in PLANTED:
@@ -313,7 +348,7 @@ def main():
         units = read_symbols(root, pathlib.Path(options.build).resolve(), options.nm) if options.build else {}
         if len(rooms) < 20 or len(includes) < 100 or (options.build and len(units) < 100):
             sys.exit(f"{root}: only {len(rooms)} rooms, {len(includes)} files and {len(units)} objects")
-        wrong = check_all(rooms, includes, units)
+        wrong = check_all(rooms, includes, units, read_lines(root, includes))
         if options.compiler is not None and not options.build:
             parser.error("--compiler needs --build, whose generated headers are included")
         if options.compiler is not None:

@@ -3,7 +3,7 @@
  * Rows that are read ahead come in order, whole and once, with and without a thread, however long
  * they are and wherever the source or the visitor ends.
  */
-#include "daemon/store/thread/ahead.h"
+#include "daemon/store/thread/replay.h"
 
 #include <string.h>
 

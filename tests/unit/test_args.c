@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "client/cli/term/args.h"
-#include "client/cli/term/number.h"
+#include "client/cli/term/out.h"
 #include "tests/lib/check.h"
 
 struct options {

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parts of hearsay-bridge without a hub: its configuration, cursors, what JetStream answers,
  * subjects, digests. */
-#include "client/bridge/ask/summary_limit.h"
+#include "client/bridge/ask/inner.h"
 #include "client/bridge/feed/feed.h"
-#include "client/bridge/hub/missing.h"
-#include "client/bridge/own/apply.h"
-#include "client/bridge/own/cursor.h"
+#include "client/bridge/hub/inner.h"
+#include "client/bridge/own/inner.h"
 #include "client/bridge/setup/options.h"
-#include "client/bridge/wire/ack.h"
-#include "client/bridge/wire/inbound.h"
-#include "client/bridge/wire/requests.h"
+#include "client/bridge/wire/inner.h"
 #include "client/bridge/wire/subject.h"
 #include "client/bridge/wire/version.h"
+#include "client/bridge/wire/wire.h"
 #include "tests/lib/check.h"
 
 #include <fcntl.h>

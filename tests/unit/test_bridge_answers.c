@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Queries of neighbours on their way to hearsayd and back (client/bridge/ask/answers.h). The hub
+/* Queries of neighbours on their way to hearsayd and back (client/bridge/ask/home.h). The hub
  * and hearsayd are functions of this file, which the linker puts in the place of the real ones. */
-#include "client/bridge/ask/answers.h"
+#include "client/bridge/ask/home.h"
 #include "client/relay.h"
 #include "core/base/alloc.h"
 #include "proto/codec/letter.h"

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The parts of client/bridge/ask that know neighbours: a circle of them, and rounds of queries
  * before neighbours that are made up here. */
-#include "client/bridge/ask/round.h"
-#include "client/bridge/ask/told.h"
+#include "client/bridge/ask/inner.h"
 #include "core/base/alloc.h"
 #include "core/filter/bloom.h"
 #include "core/filter/distance.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who owns a host at the hub, with heads and outcomes that are the test's. */
-#include "client/bridge/own/claim.h"
+#include "client/bridge/own/inner.h"
 
 #include <string.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When hearsay-bridge wakes up by itself: for the next summary that it asks neighbours for, and for
  * the next request that ends without an answer. The wire is a fake. */
-#include "client/bridge/ask/hoods.h"
+#include "client/bridge/ask/inner.h"
 
 #include <string.h>
 
-#include "client/bridge/wire/requests.h"
+#include "client/bridge/wire/inner.h"
 #include "tests/lib/check.h"
 
 #define PROFILE "v1:512/4"

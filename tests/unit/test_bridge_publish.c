@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What of a page of changes is sent to the hub; the wire is the test's. */
-#include "client/bridge/own/publish.h"
+#include "client/bridge/own/inner.h"
 
 #include <string.h>
 

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The parts of client/bridge/ask that have no I/O and no neighbours: what a host has told, when all
  * of it is told again, the order of asks, and rates. */
-#include "client/bridge/ask/due.h"
-#include "client/bridge/ask/rates.h"
-#include "client/bridge/ask/shuffle.h"
-#include "client/bridge/ask/told.h"
+#include "client/bridge/ask/home.h"
+#include "client/bridge/ask/inner.h"
 #include "core/base/alloc.h"
 #include "core/filter/bloom.h"
 #include "proto/codec/letter.h"

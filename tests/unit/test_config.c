@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/config/listener.h"
-#include "daemon/config/table.h"
+#include "daemon/config/inner.h"
 #include "tests/lib/check.h"
 
 static struct config config; /* 30 KiB: not on the stack */

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "daemon/config/inner.h"
 #include "daemon/config/options.h"
-#include "daemon/config/table.h"
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
 

@@ -5,7 +5,6 @@
 
 #include "core/base/err.h"
 #include "core/filter/bloom.h"
-#include "core/filter/summary.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 

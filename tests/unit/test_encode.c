@@ -7,7 +7,7 @@
 
 #include "core/filter/bloom.h"
 #include "core/filter/sizing.h"
-#include "core/profile/rate.h"
+#include "core/profile/profile.h"
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
 

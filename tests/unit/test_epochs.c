@@ -5,7 +5,7 @@
  * message is found exactly as long as it should be.
  */
 #include "daemon/config/options.h"
-#include "daemon/host/epochs.h"
+#include "daemon/host/service.h"
 
 #include <sodium.h>
 #include <stdio.h>

@@ -8,9 +8,8 @@
 
 #include "core/base/alloc.h"
 #include "proto/codec/codec.h"
-#include "proto/codec/form.h"
+#include "proto/codec/inner.h"
 #include "proto/codec/letter.h"
-#include "proto/codec/tables.h"
 #include "proto/frame.h"
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"

@@ -4,7 +4,7 @@
  * contexts are as similar as plain ones, up to collisions, and no more similar to others than
  * chance has it.
  */
-#include "client/context/group.h"
+#include "client/context/context.h"
 
 #include <inttypes.h>
 #include <sodium.h>

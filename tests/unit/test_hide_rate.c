@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How many messages the reports of one network hide in an hour. */
-#include "daemon/host/hide_rate.h"
+#include "daemon/host/host.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/rng.h"
 

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/limits/histogram.h"
 #include "daemon/limits/metrics.h"
 #include "tests/lib/rng.h"
 

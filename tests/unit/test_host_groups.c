@@ -3,7 +3,7 @@
  * The groups of a host's messages: made in slices while messages come and go, they cover each
  * message; they are made anew when half has gone, and without memory later.
  */
-#include "daemon/host/host_groups.h"
+#include "daemon/host/service.h"
 
 #include <string.h>
 

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "core/filter/bloom.h"
-#include "core/index/renewal.h"
 #include "core/tree/engine.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"

@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "client/cli/input/derive.h"
+#include "client/cli/input/input.h"
 #include "client/cli/input/record.h"
 #include "client/cli/term/lines.h"
 #include "tests/lib/check.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is known of messages besides, and who has reported what. */
 #include "daemon/host/moderation.h"
-#include "daemon/host/reports.h"
+#include "daemon/host/service.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/rng.h"
 

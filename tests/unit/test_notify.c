@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "core/base/err.h"
-#include "daemon/system/inherited.h"
 #include "daemon/system/notify.h"
 #include "daemon/system/reason.h"
 #include "tests/lib/check.h"

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "client/cli/term/out.h"
-#include "client/cli/term/when.h"
 #include "tests/lib/check.h"
 
 /* Times print and read back, whatever the year. */

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/cli/base/connect.h"
+#include "client/cli/base/cli.h"
 #include "client/cli/input/pump.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fake_server.h"

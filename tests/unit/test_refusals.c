@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests that are refused are counted by code, and the log has few lines of them. */
-#include "daemon/limits/refusals.h"
+#include "daemon/limits/drops.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

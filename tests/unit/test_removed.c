@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ids of messages that the operator has removed, in memory. */
-#include "daemon/host/removed.h"
+#include "daemon/host/host.h"
 
 #include <string.h>
 

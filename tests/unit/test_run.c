@@ -5,7 +5,7 @@
  * in half of the worlds, so that many numbers have the same hash. One half of the worlds never has
  * memory for buckets.
  */
-#include "daemon/store/run.h"
+#include "daemon/store/numbers.h"
 
 #include <stdlib.h>
 #include <string.h>

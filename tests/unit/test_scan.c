@@ -3,9 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "proto/codec/envelope.h"
-#include "proto/codec/scan.h"
-#include "proto/codec/tables.h"
+#include "proto/codec/inner.h"
 #include "proto/hearsay.pb-c.h"
 #include "proto/limits.h"
 #include "tests/lib/check.h"

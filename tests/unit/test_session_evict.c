@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which session is dropped for a newcomer: by what its sender holds, and whether it watches. */
-#include "daemon/net/session_evict.h"
+#include "daemon/net/session_inner.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

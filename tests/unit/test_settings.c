@@ -4,7 +4,7 @@
  * own reads its command line, parses, checks and prints its configuration, logs, and holds a token
  * bucket.
  */
-#include "daemon/settings/file.h"
+#include "daemon/settings/table.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -13,13 +13,10 @@
 #include <string.h>
 
 #include "core/base/bucket.h"
-#include "daemon/settings/key.h"
 #include "daemon/settings/options.h"
-#include "daemon/settings/print.h"
 #include "daemon/system/log.h"
 #include "daemon/system/notify.h"
 #include "daemon/system/privilege.h"
-#include "daemon/system/unit_hint.h"
 #include "tests/lib/check.h"
 
 /* --- a small program -------------------------------------------------------------------------- */

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "client/net/address.h"
-#include "client/net/resolve.h"
 #include "client/net/sock.h"
 #include "client/net/wait.h"
 #include "tests/lib/check.h"

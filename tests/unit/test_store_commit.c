@@ -11,7 +11,7 @@
 #include <uv.h>
 
 #include "daemon/store/log.h"
-#include "daemon/store/thread/queue.h"
+#include "daemon/store/thread/inner.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fault_vfs.h"
 #include "tests/lib/store_fixture.h"

@@ -4,7 +4,7 @@
  * expired, committed and rolled back, an id that is marked is refused, and others hardly ever cost
  * a look at the database.
  */
-#include "daemon/store/marks.h"
+#include "daemon/store/database.h"
 
 #include "tests/lib/check.h"
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/store/review.h"
+#include "daemon/store/ops.h"
 #include "daemon/store/row.h"
 #include "daemon/store/tables.h"
 #include "tests/lib/check.h"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/term/text.h"
+#include "client/cli/term/out.h"
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
 

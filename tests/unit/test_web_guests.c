@@ -7,7 +7,7 @@
 #include "client/web/setup/config.h"
 #include "client/web/setup/moderate.h"
 #include "client/web/setup/options.h"
-#include "daemon/settings/file.h"
+#include "daemon/settings/table.h"
 #include "tests/lib/check.h"
 
 int __real_access(const char *path, int mode);

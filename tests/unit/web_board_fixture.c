@@ -267,7 +267,7 @@ void web_board_on_done(void *context, const struct board_reply *reply)
     told->count++;
     told->order = ++told_count;
     told->outcome = reply->outcome;
-    (void)snprintf(told->why, sizeof(told->why), "%s",
+    (void)snprintf(told->why, sizeof(told->why), "%.127s",
                    reply->error != NULL ? reply->error->sentence : "");
     told->retry_after_ms = reply->error != NULL ? reply->error->retry_after_ms : 0;
     if (reply->list != NULL) {

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "proto/codec/tables.h"
+#include "proto/codec/inner.h"
 #include "proto/hearsay.pb-c.h"
 #include "tests/lib/check.h"
 

@@ -10,7 +10,7 @@
 #include <jansson.h>
 #include <sodium.h>
 
-#include "client/context/group.h"
+#include "client/context/context.h"
 #include "tests/lib/check.h"
 #include "tests/lib/encode.h"
 

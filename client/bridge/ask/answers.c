@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/ask/answers.h"
+#include "client/bridge/ask/home.h"
 
 #include <stdlib.h>
 #include <string.h>

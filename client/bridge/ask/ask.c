@@ -5,10 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/bridge/ask/desk.h"
 #include "client/bridge/ask/home.h"
-#include "client/bridge/ask/hoods.h"
-#include "client/bridge/wire/text.h"
 #include "core/base/err.h"
 
 struct ask {

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/ask/circle.h"
+#include "client/bridge/ask/inner.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/bridge/ask/told.h"
-#include "core/base/alloc.h"
 #include "core/base/err.h"
 #include "core/base/hash.h"
 #include "core/filter/bloom.h"

@@ -1,17 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/ask/desk.h"
+#include "client/bridge/ask/inner.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include <sodium.h>
 
-#include "client/bridge/ask/round.h"
-#include "client/bridge/ask/shuffle.h"
 #include "client/bridge/wire/subject.h"
 #include "client/hearsay.h"
 #include "client/link/link.h"
-#include "daemon/system/log.h"
+#include "client/relay.h"
 #include "proto/codec/letter.h"
 
 enum { LINK_RETRY_MS = 1000, CLOCK_MS = 30 * 1000, ROUNDS_MAX = SHUFFLE_MAX };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/ask/due.h"
+#include "client/bridge/ask/home.h"
 
 enum { MINUTE_MS = 60 * 1000 };
 

@@ -6,7 +6,6 @@
 
 #include <sodium.h>
 
-#include "client/bridge/ask/home_inner.h"
 #include "client/bridge/wire/subject.h"
 
 enum {

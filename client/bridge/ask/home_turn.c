@@ -2,7 +2,7 @@
 /* What the host has: from hearsayd, and on to the neighbours. */
 #include <string.h>
 
-#include "client/bridge/ask/home_inner.h"
+#include "client/bridge/ask/home.h"
 #include "client/bridge/wire/subject.h"
 #include "client/hearsay.h"
 #include "proto/codec/letter.h"

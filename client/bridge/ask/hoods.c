@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/ask/hoods.h"
+#include "client/bridge/ask/inner.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "client/bridge/wire/subject.h"
-#include "core/base/alloc.h"
-#include "daemon/system/log.h"
 #include "proto/codec/letter.h"
 
 /* Up to ASKS_A_TICK full words are asked for at a time, and then none for TICK_MS. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/ask/kept.h"
+#include "client/bridge/ask/inner.h"
 
 #include <stdlib.h>
 #include <string.h>

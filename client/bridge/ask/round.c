@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/ask/round.h"
+#include "client/bridge/ask/inner.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/bridge/ask/kept.h"
-#include "core/base/alloc.h"
 #include "core/filter/bloom.h"
 #include "proto/codec/letter.h"
 

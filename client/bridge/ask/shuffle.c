@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/ask/shuffle.h"
+#include "client/bridge/ask/inner.h"
 
 bool shuffle_add(struct shuffle *shuffle, void *item)
 {

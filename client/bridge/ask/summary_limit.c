@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/ask/summary_limit.h"
+#include "client/bridge/ask/inner.h"
 
 #include <string.h>
-
-#include "core/profile/profile.h"
-#include "core/summary/groups.h"
-#include "proto/limits.h"
 
 enum {
     GROUP_REST_BYTES = 2 * 3 * LIMIT_SECTIONS + 64, /* ranges, count, time, and the frames of all */

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/ask/told.h"
+#include "client/bridge/ask/inner.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/err.h"
 #include "core/filter/bloom.h"
-#include "core/hood/hood.h"
-#include "core/profile/profile.h"
 
 _Static_assert((int)LIMIT_SECTIONS == (int)PROFILE_SECTIONS_MAX, "a group has all sections");
 _Static_assert((int)TOLD_GROUPS_MAX <= (int)HOOD_GROUPS_MAX,

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/hub/files.h"
+#include "client/bridge/hub/setup_inner.h"
 
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "client/bridge/hub/rights.h"
-#include "client/bridge/wire/greeting.h"
 
 enum { PATH_ROOM = 4096, ADDRESS_ROOM = GREETING_ADDRESS_BYTES };
 

@@ -5,12 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "client/bridge/hub/erase.h"
-#include "client/bridge/hub/near.h"
-#include "client/bridge/hub/pages.h"
-#include "client/bridge/hub/reader.h"
-#include "client/bridge/hub/words.h"
-#include "client/bridge/wire/text.h"
+#include "client/bridge/hub/inner.h"
 #include "core/base/err.h"
 
 enum { SWEEP_MS = 5 * 1000, SCAN_MS = 60 * 1000 /* between two scans, at least */ };

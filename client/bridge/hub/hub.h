@@ -11,6 +11,7 @@
 #include <uv.h>
 
 #include "client/bridge/setup/config.h"
+#include "client/bridge/setup/options.h"
 #include "client/bridge/wire/wire.h"
 
 struct hub;
@@ -30,5 +31,17 @@ void hub_free(struct hub *hub); /* NULL is fine */
 /* For `hearsay-bridge status`: lines of at most 60 columns. For Prometheus: no addresses. */
 void hub_print_status(const struct hub *hub, FILE *out);
 void hub_print_metrics(const struct hub *hub, FILE *out);
+
+/* --- setup ------------------------------------------------------------------------------------ */
+
+/* `hearsay-bridge setup-hub`: files for the hub's servers, and the streams in them. */
+
+/*
+ * With options->write: writes files for the servers. Without: makes or changes the streams of the
+ * servers that run, prints what it does, and warns of their versions. options->is_dry: only prints.
+ * 0; or SETTINGS_REFUSED or -ERR_SYSTEM with a sentence in out_reason (SETTINGS_REASON_BYTES).
+ */
+int hub_setup(const struct bridge_config *config, const struct bridge_options *options, FILE *out,
+              char *out_reason);
 
 #endif

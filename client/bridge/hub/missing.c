@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/hub/missing.h"
+#include "client/bridge/hub/inner.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/hub/near.h"
+#include "client/bridge/hub/inner.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,6 @@
 #include "client/link/link.h"
 #include "core/base/err.h"
 #include "core/base/hash.h"
-#include "daemon/system/log.h"
 
 enum { RETRY_MS = 1000 };
 

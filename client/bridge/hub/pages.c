@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/hub/pages.h"
+#include "client/bridge/hub/inner.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,6 @@
 #include "client/bridge/wire/subject.h"
 #include "core/base/err.h"
 #include "core/base/hash.h"
-#include "daemon/system/log.h"
 #include "proto/codec/letter.h"
 
 enum {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/hub/queue.h"
+#include "client/bridge/hub/inner.h"
 
 #include <inttypes.h>
 #include <stdio.h>

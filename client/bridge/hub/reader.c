@@ -1,19 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/hub/reader.h"
+#include "client/bridge/hub/inner.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "client/bridge/hub/follow.h"
-#include "client/bridge/hub/missing.h"
-#include "client/bridge/hub/queue.h"
-#include "client/bridge/hub/scan.h"
 #include "client/bridge/setup/config.h"
 #include "client/bridge/wire/subject.h"
 #include "core/base/err.h"
-#include "daemon/system/log.h"
 #include "proto/codec/letter.h"
 
 enum {

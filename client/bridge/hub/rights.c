@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/hub/rights.h"
+#include "client/bridge/hub/setup_inner.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/bridge/setup/config.h"
 #include "client/bridge/wire/subject.h"
 
 enum { LINE_ROOM = 8192, ROWS_STEP = 64 };

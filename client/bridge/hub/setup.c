@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/hub/setup.h"
+#include "client/bridge/hub/hub.h"
 
 #include <string.h>
 
-#include <nats/nats.h>
-
-#include "client/bridge/hub/files.h"
-#include "client/bridge/hub/streams.h"
-#include "client/bridge/wire/connect.h"
-#include "client/bridge/wire/greeting.h"
-#include "client/bridge/wire/version.h"
-#include "daemon/settings/value.h"
-#include "daemon/system/reason.h"
+#include "client/bridge/hub/setup_inner.h"
 
 enum { WAIT_MS = 30 * 1000 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/hub/table.h"
+#include "client/bridge/hub/inner.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/hub/words.h"
+#include "client/bridge/hub/inner.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/bridge/wire/ack.h"
 #include "client/bridge/wire/subject.h"
 #include "core/base/err.h"
-#include "daemon/system/log.h"
 #include "proto/codec/letter.h"
 
 enum {

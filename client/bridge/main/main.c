@@ -3,21 +3,13 @@
  * hearsay-bridge: joins many access points over a hub of NATS servers. main reads the
  * configuration, and does what the command line says.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #ifdef __GLIBC__ /* after another header of libc */
 #include <malloc.h>
 #endif
 
-#include "client/bridge/hub/setup.h"
 #include "client/bridge/main/program.h"
-#include "client/bridge/main/report.h"
-#include "client/bridge/own/forget.h"
-#include "client/bridge/own/take.h"
-#include "client/bridge/setup/options.h"
-#include "daemon/settings/start.h"
-#include "daemon/system/log.h"
 
 /*
  * All threads share one heap. glibc gives each thread of libnats and libuv a heap of its own, and

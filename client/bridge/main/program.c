@@ -6,9 +6,7 @@
 #include "core/base/err.h"
 #include "daemon/settings/user.h"
 #include "daemon/system/datadir.h"
-#include "daemon/system/log.h"
 #include "daemon/system/notify.h"
-#include "daemon/system/reason.h"
 
 /* --- the hub comes and goes ------------------------------------------------------------------- */
 

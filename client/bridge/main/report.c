@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/main/report.h"
+#include "client/bridge/main/program.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "core/base/err.h"
-#include "daemon/system/reason.h"
 
 enum { ASKERS_MAX = 8, WORD_BYTES = 16, PATH_BYTES = 256, ASK_S = 10 };
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/own/apply.h"
+#include "client/bridge/own/inner.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/bridge/feed/feed.h"
 #include "core/base/err.h"
 #include "proto/codec/letter.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/own/compare.h"
+#include "client/bridge/own/inner.h"
 
 #include <string.h>
 #include <time.h>

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/own/errand.h"
+#include "client/bridge/own/inner.h"
 
 #include <string.h>
 
 #include "core/base/err.h"
 #include "daemon/settings/user.h"
-#include "daemon/system/reason.h"
 
 enum { CONNECT_MS = 15 * 1000 };
 

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/own/forget.h"
+#include "client/bridge/own/own.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "client/bridge/own/cursor.h"
-#include "client/bridge/own/errand.h"
+#include "client/bridge/own/inner.h"
 #include "client/bridge/wire/subject.h"
-#include "daemon/system/reason.h"
 
 enum { ANSWER_MS = 10 * 1000 };
 

@@ -1,18 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/own/host.h"
+#include "client/bridge/own/inner.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "client/bridge/own/apply.h"
-#include "client/bridge/own/claim.h"
-#include "client/bridge/own/compare.h"
-#include "client/bridge/own/cursor.h"
-#include "client/bridge/own/orders.h"
-#include "client/bridge/own/publish.h"
-#include "client/bridge/own/restore.h"
-#include "client/link/link.h"
-#include "daemon/system/log.h"
 
 enum {
     LINK_RETRY_MS = 1000,

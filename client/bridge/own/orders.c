@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/own/orders.h"
+#include "client/bridge/own/inner.h"
 
 #include "client/bridge/wire/subject.h"
 #include "proto/codec/letter.h"

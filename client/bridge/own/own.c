@@ -4,8 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "client/bridge/own/host.h"
-#include "client/bridge/wire/text.h"
+#include "client/bridge/own/inner.h"
 #include "core/base/err.h"
 
 struct own {

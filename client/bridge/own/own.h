@@ -6,6 +6,7 @@
 #ifndef CLIENT_BRIDGE_OWN_OWN_H
 #define CLIENT_BRIDGE_OWN_OWN_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include <uv.h>
@@ -35,5 +36,23 @@ void own_free(struct own *own); /* NULL is fine */
 /* For `hearsay-bridge status`: lines of at most 60 columns. For Prometheus: no addresses. */
 void own_print_status(const struct own *own, FILE *out);
 void own_print_metrics(const struct own *own, FILE *out);
+
+/* --- forget ----------------------------------------------------------------------------------- */
+
+/* `hearsay-bridge forget HOST`, which removes a host from the hub. */
+
+/* Removes the host's states, rules, words and head from the hub, and its cursor here. 0; or
+ * -ERR_SYSTEM with a sentence in out_reason (SETTINGS_REASON_BYTES). */
+int forget_host(const struct bridge_config *config, const char *host, FILE *out, char *out_reason);
+
+/* --- take ------------------------------------------------------------------------------------- */
+
+/* `hearsay-bridge take HOST`, by which another store becomes the owner of a host. */
+
+/* Writes the head of the host for the store of the hearsayd here. Waits one interval of heads
+ * before, unless is_now. 0; or -ERR_SYSTEM with a sentence in out_reason (SETTINGS_REASON_BYTES).
+ */
+int take_host(const struct bridge_config *config, const char *host, bool is_now, FILE *out,
+              char *out_reason);
 
 #endif

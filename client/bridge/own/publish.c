@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/own/publish.h"
+#include "client/bridge/own/inner.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/bridge/wire/ack.h"
 #include "client/bridge/wire/subject.h"
 #include "core/base/err.h"
 #include "proto/codec/letter.h"

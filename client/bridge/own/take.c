@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/own/take.h"
+#include "client/bridge/own/own.h"
 
 #include <string.h>
 
-#include "client/bridge/own/claim.h"
-#include "client/bridge/own/cursor.h"
-#include "client/bridge/own/errand.h"
-#include "client/bridge/own/head.h"
-#include "client/hearsay.h"
-#include "daemon/system/reason.h"
+#include "client/bridge/own/inner.h"
 
 enum { ANSWER_MS = 10 * 1000, SLACK_MS = 2000, LOOKS = 20, LOOK_MS = 200 };
 

@@ -4,10 +4,7 @@
 #include <string.h>
 
 #include "client/bridge/setup/inner.h"
-#include "daemon/settings/config.h"
-#include "daemon/settings/file.h"
-#include "daemon/settings/key.h"
-#include "daemon/settings/print.h"
+#include "daemon/settings/options.h"
 
 void bridge_config_defaults(struct bridge_config *out_config)
 {

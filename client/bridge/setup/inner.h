@@ -3,7 +3,7 @@
 #ifndef CLIENT_BRIDGE_SETUP_INNER_H
 #define CLIENT_BRIDGE_SETUP_INNER_H
 
-#include "daemon/settings/file.h"
+#include "daemon/settings/table.h"
 
 /* Begins a section of a file, as settings_target.enter: `config` is a struct bridge_config. */
 int bridge_config_enter(void *config, const struct settings_source *source,

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "client/bridge/setup/config.h"
-#include "daemon/settings/config.h"
+#include "daemon/settings/options.h"
 
 enum bridge_command {
     BRIDGE_NO_COMMAND, /* an option such as --check-config stands alone */

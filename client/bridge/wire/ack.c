@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/wire/ack.h"
+#include "client/bridge/wire/wire.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/wire/connect.h"
+#include "client/bridge/wire/wire.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/wire/greeting.h"
+#include "client/bridge/wire/version.h"
 
 #include <errno.h>
 #include <netdb.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/wire/inbound.h"
+#include "client/bridge/wire/inner.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/wire/requests.h"
+#include "client/bridge/wire/inner.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/wire/text.h"
+#include "client/bridge/wire/wire.h"
 
 #include <string.h>
 #include <time.h>

@@ -2,7 +2,6 @@
 #include "client/bridge/wire/version.h"
 
 #include <ctype.h>
-#include <stddef.h>
 #include <string.h>
 
 enum { NUMBER_MAX = 999999 };

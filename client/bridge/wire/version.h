@@ -4,6 +4,7 @@
 #define CLIENT_BRIDGE_WIRE_VERSION_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 
 enum { HUB_VERSION_BYTES = 64 };
@@ -38,5 +39,24 @@ bool hub_version_diverges(const struct hub_version *version);
 /* Writes a line for each thing that is published about this version and matters here, with a link.
  * `node` is the name of the server. Returns how many lines. */
 unsigned hub_version_warn(const struct hub_version *version, const char *node, FILE *out);
+
+/* --- greeting --------------------------------------------------------------------------------- */
+
+/* What a nats-server says first to whoever connects, before TLS: its version. */
+
+enum { GREETING_ADDRESS_BYTES = 256, GREETING_REASON_BYTES = 256 };
+
+/*
+ * Splits "tls://ADDRESS:PORT" into its address and its port. Example: "tls://[::1]:4222" gives the
+ * address "[::1]" and the port 4222. out_address has GREETING_ADDRESS_BYTES. Returns false, and
+ * leaves both outputs unset, if the URL has no port from 1 to 65535 or no address that fits.
+ */
+bool greeting_split_url(const char *url, char *out_address, unsigned *out_port);
+
+/*
+ * Connects to the server, waits up to 3 seconds for its greeting, and reads the version in it. On
+ * failure returns false and writes a sentence to out_reason, which has GREETING_REASON_BYTES.
+ */
+bool greeting_read_version(const char *url, struct hub_version *out_version, char *out_reason);
 
 #endif

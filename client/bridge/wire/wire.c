@@ -1,18 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/wire/wire.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <nats/nats.h>
 #include <sodium.h>
 
-#include "client/bridge/wire/connect.h"
-#include "client/bridge/wire/greeting.h"
-#include "client/bridge/wire/inbound.h"
-#include "client/bridge/wire/requests.h"
-#include "client/bridge/wire/text.h"
+#include "client/bridge/wire/inner.h"
 #include "client/bridge/wire/version.h"
 #include "core/base/err.h"
 

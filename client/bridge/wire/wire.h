@@ -16,6 +16,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include <nats/nats.h>
 #include <uv.h>
 
 #include "client/bridge/setup/config.h"
@@ -126,5 +127,56 @@ void wire_forget(struct wire *wire, const void *context);
 /* For `status`, and for Prometheus. */
 void wire_print_status(const struct wire *wire, FILE *out);
 void wire_print_metrics(const struct wire *wire, FILE *out);
+
+/* --- connect ---------------------------------------------------------------------------------- */
+
+/* Options of libnats for the hub of a configuration. */
+
+enum { CONNECT_ERROR_BYTES = 256 };
+
+/*
+ * Makes the options: servers, TLS with the own certificate, the own inbox prefix; without
+ * reconnecting. NATS_OK with *out_options, which the caller destroys; else with a sentence in
+ * out_error (CONNECT_ERROR_BYTES).
+ */
+natsStatus connect_options(const struct bridge_config *config, natsOptions **out_options,
+                           char *out_error);
+
+/* Writes a sentence about the last error of this thread, with what to look at. */
+void connect_explain(natsStatus status, char *out_error);
+
+/* The own inbox: _INBOX_NAME. */
+void connect_inbox(const struct bridge_config *config, char *out, size_t room);
+
+/* --- text ------------------------------------------------------------------------------------- */
+
+/* The lines of `hearsay-bridge status`, of at most 60 columns. */
+
+enum { TEXT_TIME_BYTES = 32 };
+
+/* Writes a word of at most 10 characters ("": none) and a text behind it, in as many lines as the
+ * text needs. */
+void text_print(FILE *out, const char *word, const char *text);
+
+/* Writes a time of the wall clock, in seconds, such as 2026-11-27 10:20:00 UTC. out has
+ * TEXT_TIME_BYTES. */
+void text_time(int64_t time_s, char *out);
+
+/* --- ack -------------------------------------------------------------------------------------- */
+
+/* What JetStream answers to a message that it was to store. */
+
+enum { ACK_TEXT_BYTES = 128, ACK_WRONG_SEQUENCE = 10071 };
+
+struct ack {
+    uint64_t seq; /* in the stream; 0 with an error */
+    bool is_duplicate;
+    int code;                  /* JetStream's number; 0: stored */
+    uint64_t last;             /* with ACK_WRONG_SEQUENCE: the last sequence of the subject */
+    char text[ACK_TEXT_BYTES]; /* with an error: what JetStream says */
+};
+
+/* False: the bytes are no such answer. */
+bool ack_read(const void *bytes, size_t size, struct ack *out);
 
 #endif

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/cli/base/ask_admin.h"
+#include "client/cli/base/cli.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#include "client/cli/base/connect.h"
-#include "client/cli/base/place.h"
 
 /*
  * The usual paths of the daemon's admin socket. SHARED_SOCKET is the path if the configuration of

@@ -9,9 +9,6 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "client/cli/term/number.h"
-#include "client/cli/term/text.h"
-
 static void complain_list(const struct cli *cli, const char *format, va_list list)
     __attribute__((format(printf, 2, 0)));
 

@@ -12,10 +12,43 @@
 
 #include <jansson.h>
 
-#include "client/cli/base/discover.h"
 #include "client/cli/term/args.h"
 #include "client/cli/term/out.h"
 #include "client/hearsay.h"
+
+/* --- discover --------------------------------------------------------------------------------- */
+
+/* Where a server may be, for `--server auto`. */
+
+/* Where to look, in this order. Only DISCOVER_DNS sends questions. */
+enum discover_step { DISCOVER_LOOPBACK, DISCOVER_DNS, DISCOVER_GATEWAY, DISCOVER_STEPS };
+
+enum { DISCOVER_PLACES_MAX = 8, DISCOVER_SERVER_BYTES = 272, DISCOVER_HOW_BYTES = 320 };
+
+/* A place where a server may be. */
+struct discover_place {
+    char server[DISCOVER_SERVER_BYTES]; /* as --server takes it */
+    char how[DISCOVER_HOW_BYTES];       /* how the place was found, for the user */
+    uint16_t priority;                  /* of the SRV record: the smaller one comes first */
+    bool tls;                           /* the announcement says that the server wants TLS */
+};
+
+/*
+ * Fills `out` with the places of one step, the first to try first. Returns the number of places.
+ *
+ * DISCOVER_DNS asks the resolver of the system for the PTR records of _hearsay._tcp in the search
+ * domain of /etc/resolv.conf (RFC 6763), then for SRV and TXT of each. The function leaves out
+ * announcements that are wrong or of another version. The function waits at most a second for each
+ * question. If nobody answers the first question, the function asks no other one. Each announcement
+ * takes two questions. So the function asks about a further announcement only if two seconds or
+ * more are left until end_us, a time of the monotonic clock in microseconds.
+ *
+ * DISCOVER_GATEWAY reads the default routes of IPv4 and IPv6 from /proc/net.
+ */
+size_t discover_places(enum discover_step step, int64_t end_us,
+                       struct discover_place out[DISCOVER_PLACES_MAX]);
+
+/* --- cli -------------------------------------------------------------------------------------- */
 
 /* Exit codes. */
 enum {
@@ -170,5 +203,113 @@ int cli_open(const struct cli *cli, const char *path);
 ssize_t cli_read(int fd, char *buffer, size_t most);
 
 void cli_close(int fd); /* leaves standard input open */
+
+/* --- ask_admin -------------------------------------------------------------------------------- */
+
+/*
+ * Connects the commands admin and export to the daemon, usually over its Unix socket,
+ * and sends requests of administration.
+ */
+
+/* The timeout of check, backup, compact and similar without --timeout. */
+enum { ADMIN_PATIENCE_MS = 15 * 60 * 1000 };
+
+/*
+ * Connects to --server, else to HEARSAY_ADMIN, else to HEARSAY_SERVER if it is a path, else to the
+ * first usual socket of a daemon that exists. Checks that the server has `host` (NULL: no check).
+ * Returns CLI_DONE with cli->connection, or an exit code after printing the error.
+ */
+int admin_connect(struct cli *cli, const char *host);
+
+/*
+ * Sends one request and waits for the reply: as long as --timeout says, else ADMIN_PATIENCE_MS for
+ * check, backup, compact and similar, else 10 s. Returns CLI_DONE with *out_reply borrowed from the
+ * connection, or an exit code after printing the error. If the server answers "forbidden", a second
+ * sentence explains how to become an administrator.
+ */
+int admin_ask(const struct cli *cli, const struct hearsay_request *request,
+              const struct hearsay_response **out_response);
+
+/* Calls admin_connect with `host`, and admin_ask. Returns an exit code. */
+int admin_call(struct cli *cli, const char *host, const struct hearsay_request *request,
+               const struct hearsay_response **out_response);
+
+/* --- connect ---------------------------------------------------------------------------------- */
+
+/* Opens the connection to the server of --server, with TLS if an option asks for TLS. */
+
+/* The name of the file that lists the known servers. The file is in the folder hearsay/ of
+ * PLACE_STATE. */
+#define CONNECT_KNOWN_SERVERS "known_servers"
+
+/*
+ * Connects to cli->server. If that is `auto`, connects to the first place of discover_places that
+ * answers, prints which, and sets cli->server to it. Uses TLS if --tls, --ca, --pin or --cert is
+ * given, or if the announcement of a place has tls=1. Without --ca and --pin, the function may
+ * trust a server on first use, as struct hearsay_tls describes, and then prints the server's pin.
+ * Returns CLI_DONE with cli->connection, or an exit code after printing the error.
+ */
+int connect_server(struct cli *cli);
+
+/*
+ * Connects as connect_server does, and finds the host called `name` (NULL: the default host).
+ * *out_host is borrowed from cli->connection. Returns CLI_DONE, or an exit code after printing the
+ * error.
+ */
+int connect_host(struct cli *cli, const char *name, const struct hearsay_host **out_host);
+
+/*
+ * Connects as connect_server does, and sends the resume token of an earlier connection (token_bytes
+ * 0: no token). *out_server is owned by the caller. Prints no error: returns a status of
+ * libhearsay.
+ */
+int connect_resuming(const struct cli *cli, const uint8_t *token, size_t token_bytes,
+                     struct hearsay **out_server, struct hearsay_error *out_error);
+
+/* --- place ------------------------------------------------------------------------------------ */
+
+/* The paths of the files that the command keeps, by the XDG base directory rules. */
+
+enum { PLACE_PATH_BYTES = 4096 };
+
+enum place_kind {
+    PLACE_STATE, /* $XDG_STATE_HOME, else ~/.local/state */
+    PLACE_CONFIG /* $XDG_CONFIG_HOME, else ~/.config */
+};
+
+/* Results of place_path. place_file returns PLACE_NONE, too. They are negative, because exit codes
+ * are not. */
+enum {
+    PLACE_NONE = -1,    /* neither the variable nor HOME is an absolute path */
+    PLACE_TOO_LONG = -2 /* the path exceeds PLACE_PATH_BYTES */
+};
+
+/* Writes the path of the file `name` in the folder of `kind` to out_path. Returns 0, PLACE_NONE or
+ * PLACE_TOO_LONG. */
+int place_path(enum place_kind kind, const char *name, char out_path[PLACE_PATH_BYTES]);
+
+/*
+ * Creates the missing folders above the file `path`, with mode 0700. Changes `path` during the call
+ * only. Ignores errors, because the caller fails to open the file then.
+ */
+void place_make_folders(char *path);
+
+/*
+ * Writes the path of the file hearsay/`name` in the folder of `kind` to out_path. With `make` set,
+ * creates the missing folders above the file. Returns CLI_DONE; PLACE_NONE, and prints nothing, if
+ * the environment names no such folder; or CLI_NEGATIVE, after it printed an error, if the path is
+ * too long.
+ */
+int place_file(const struct cli *cli, enum place_kind kind, const char *name, bool make,
+               char out_path[PLACE_PATH_BYTES]);
+
+/*
+ * Checks that the permissions of the open file `fd` are strict enough for a secret. The rule is
+ * like that of ssh for keys: a regular file that belongs to this user must give no permission to
+ * its group or to others. Any other file is accepted. Returns CLI_DONE, or CLI_USAGE after printing
+ * an error. The error begins with `what`, the name of an option. If the file is not private, the
+ * error names the chmod command to run.
+ */
+int place_check_private(const struct cli *cli, int fd, const char *path, const char *what);
 
 #endif

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/cli/base/connect.h"
+#include "client/cli/base/cli.h"
 
 #include <string.h>
-
-#include "client/cli/base/place.h"
-#include "client/cli/term/clock.h"
-#include "client/cli/term/number.h"
 
 /* Returns whether the options ask for TLS. */
 static bool is_wanted(const struct cli *cli)

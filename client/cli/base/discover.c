@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/cli/base/discover.h"
+#include "client/cli/base/cli.h"
 
 #include <arpa/inet.h>
 #include <arpa/nameser.h>
@@ -9,12 +9,8 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <resolv.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "client/cli/term/clock.h"
-#include "client/hearsay.h"
 
 enum { ANSWER_BYTES = 4096, DOMAIN_BYTES = 256, LINE_BYTES = 512, ASK_US = 1000 * 1000 };
 

@@ -3,7 +3,6 @@
  * commands reload, log-level and pin. */
 #include <string.h>
 
-#include "client/cli/base/ask_admin.h"
 #include "client/cli/cmd/commands.h"
 
 /* --- reload ----------------------------------------------------------------------------------- */

@@ -5,10 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/base/ask_admin.h"
 #include "client/cli/cmd/commands.h"
-#include "client/cli/cmd/moderate.h"
-#include "client/cli/term/when.h"
 
 enum { LOG_COUNT = 50 }; /* decisions without --count */
 

@@ -4,11 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "client/cli/base/ask_admin.h"
 #include "client/cli/cmd/commands.h"
-#include "client/cli/cmd/moderate.h"
-#include "client/cli/term/text.h"
-#include "client/cli/term/when.h"
 
 struct moderate_options {
     const char *host;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/cli/cmd/admin_prometheus.h"
+#include "client/cli/cmd/commands.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -7,8 +7,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "client/cli/base/ask_admin.h"
 
 /*
  * One figure of the daemon, or several with one `*` in `figure`. With `label`, each is a series:

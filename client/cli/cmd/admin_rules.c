@@ -5,10 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "client/cli/base/ask_admin.h"
 #include "client/cli/cmd/commands.h"
-#include "client/cli/term/number.h"
-#include "client/cli/term/when.h"
 
 struct rules_options {
     const char *host;

@@ -5,8 +5,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "client/cli/base/ask_admin.h"
-#include "client/cli/cmd/admin_prometheus.h"
 #include "client/cli/cmd/commands.h"
 
 struct stats_options {

@@ -8,9 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/cli/base/ask_admin.h"
 #include "client/cli/cmd/commands.h"
-#include "client/cli/term/when.h"
 
 /* `path` is absolute. */
 static int write_backup(struct cli *cli, const char *path)

@@ -4,11 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/base/connect.h"
 #include "client/cli/cmd/commands.h"
-#include "client/cli/input/channel.h"
-#include "client/cli/input/secret.h"
-#include "client/cli/input/sensed.h"
+#include "client/cli/input/input.h"
 
 struct channel_options {
     struct sensed sensed;

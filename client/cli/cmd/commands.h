@@ -51,4 +51,26 @@ extern const struct cli_command command_summary;
 extern const struct cli_command command_watch;
 extern const struct cli_command command_withdraw;
 
+/* --- admin_prometheus ------------------------------------------------------------------------- */
+
+/* The figures of the daemon in Prometheus' text format 0.0.4. */
+
+/*
+ * Connects, asks for the figures of `host` (NULL: of all hosts) and prints them. `file` NULL: to
+ * standard output. Otherwise replaces the file whole; if the daemon does not answer, the new file
+ * has hearsay_up 0 and nothing else. Returns an exit code.
+ */
+int admin_prometheus(struct cli *cli, const char *host, const char *file);
+
+/* --- moderate --------------------------------------------------------------------------------- */
+
+/* The names of the kinds of reports, for the commands report, admin list and others. */
+
+/* Ends with NULL. The index of a name is the number of the kind (enum hearsay_report_kind). The
+ * name "other" has the index 0. */
+extern const char *const moderate_kinds[];
+
+/* Ends with NULL. The index of a name is the number of the kind. "none": no kind is said. */
+extern const char *const moderate_whys[];
+
 #endif

@@ -3,9 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "client/cli/base/connect.h"
 #include "client/cli/cmd/commands.h"
-#include "client/cli/input/sensed.h"
+#include "client/cli/input/input.h"
 
 enum { PROFILE_TEXT_BYTES = 256 };
 

@@ -3,15 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "client/cli/base/connect.h"
 #include "client/cli/cmd/commands.h"
 #include "client/cli/cmd/query_common.h"
-#include "client/cli/input/channel.h"
-#include "client/cli/input/epoch.h"
-#include "client/cli/input/payload.h"
-#include "client/cli/input/secret.h"
-#include "client/cli/input/sensed.h"
-#include "client/cli/term/when.h"
 
 struct deposit_options {
     struct sensed sensed;

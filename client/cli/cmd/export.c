@@ -4,9 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "client/cli/base/ask_admin.h"
 #include "client/cli/cmd/commands.h"
-#include "client/cli/term/number.h"
 
 static const struct args_option export_options[] = {
     ARGS_ROW("host", 0, ARGS_TEXT, struct plain_options, host, "HOST", "only this one (all hosts)"),

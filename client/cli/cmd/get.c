@@ -2,10 +2,8 @@
 /* get: prints one message by its id. */
 #include <string.h>
 
-#include "client/cli/base/connect.h"
 #include "client/cli/cmd/commands.h"
-#include "client/cli/input/secret.h"
-#include "client/cli/term/text.h"
+#include "client/cli/input/input.h"
 
 struct get_options {
     const char *host;

@@ -9,9 +9,8 @@
 #include <inttypes.h>
 #include <unistd.h>
 
-#include "client/cli/base/connect.h"
 #include "client/cli/cmd/commands.h"
-#include "client/cli/input/sensed.h"
+#include "client/cli/input/input.h"
 
 enum { ROUNDS_DEFAULT = 8 };
 

@@ -2,7 +2,6 @@
 /* hosts: lists the server's hosts, each with the profile of its filters. */
 #include <string.h>
 
-#include "client/cli/base/connect.h"
 #include "client/cli/cmd/commands.h"
 
 static const struct args_option hosts_options[] = {

@@ -12,15 +12,10 @@
 
 #include <sodium.h>
 
-#include "client/cli/base/connect.h"
 #include "client/cli/cmd/commands.h"
-#include "client/cli/input/derive.h"
-#include "client/cli/input/epoch.h"
+#include "client/cli/input/input.h"
 #include "client/cli/input/pump.h"
 #include "client/cli/input/record.h"
-#include "client/cli/input/secret.h"
-#include "client/cli/input/sensed.h"
-#include "client/cli/term/progress.h"
 
 struct import_options {
     const char *host;

@@ -2,8 +2,6 @@
 /* known: lists the servers in the file of known servers with their pins, or removes one of them. */
 #include <string.h>
 
-#include "client/cli/base/connect.h"
-#include "client/cli/base/place.h"
 #include "client/cli/cmd/commands.h"
 
 static const struct args_option known_options[] = {

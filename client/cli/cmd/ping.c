@@ -3,10 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "client/cli/base/connect.h"
 #include "client/cli/cmd/commands.h"
-#include "client/cli/term/clock.h"
-#include "client/cli/term/when.h"
 
 static const struct args_option ping_options[] = {
     ARGS_ROW("json", 0, ARGS_FLAG, struct plain_options, json, NULL, "one line of JSON"),

@@ -9,10 +9,8 @@
 #include <string.h>
 
 #include "client/cli/cmd/commands.h"
-#include "client/cli/term/number.h"
 #include "core/filter/sizing.h"
 #include "core/profile/profile.h"
-#include "core/profile/rate.h"
 
 enum { LABELS_MAX = 1000000, NAME_BYTES = 2 * PROFILE_NAME_MAX + 16 };
 

@@ -3,15 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "client/cli/base/connect.h"
 #include "client/cli/cmd/commands.h"
-#include "client/cli/cmd/query_batch.h"
 #include "client/cli/cmd/query_common.h"
-#include "client/cli/input/asked.h"
-#include "client/cli/input/channel.h"
-#include "client/cli/input/secret.h"
-#include "client/cli/term/text.h"
-#include "client/cli/term/when.h"
 
 /* query_ask returns this value, before it has printed anything, if the query may succeed with fewer
  * epochs. The value is no exit code. */

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/cli/cmd/query_batch.h"
+#include "client/cli/cmd/query_common.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/input/asked.h"
-#include "client/cli/input/jsonline.h"
 #include "client/cli/input/pump.h"
-#include "client/cli/input/secret.h"
-#include "client/cli/term/text.h"
 
 struct batch {
     struct pump_work work; /* first: batch_of casts a pointer to this field back */

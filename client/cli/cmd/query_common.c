@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/cli/term/text.h"
-#include "client/cli/term/when.h"
 #include "core/profile/profile.h"
 
 const char *const query_metric_names[] = {"phi", "bits", NULL};

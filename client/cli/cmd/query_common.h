@@ -4,9 +4,7 @@
 #define CLIENT_CLI_CMD_QUERY_COMMON_H
 
 #include "client/cli/base/cli.h"
-#include "client/cli/input/asked.h"
-#include "client/cli/input/channel.h"
-#include "client/cli/input/sensed.h"
+#include "client/cli/input/input.h"
 
 #define QUERY_MISS      1000 /* miss, unless told otherwise: 0.001 */
 #define QUERY_MISS_MAX  500000
@@ -123,5 +121,12 @@ void fullness_warn(const struct cli *cli, const struct fullness *made, uint32_t 
  * are the same, so they are about as full. */
 void fullness_warn_query(const struct cli *cli, const struct hearsay *server,
                          const struct asked_from *from, const struct asked *asked);
+
+/* --- query_batch ------------------------------------------------------------------------------ */
+
+/* Answers the queries of a file, one query a line, with one line of JSON each. */
+
+/* Answers the lines of the file options->batch in order. Returns an exit code. */
+int query_batch(struct cli *cli, const struct query_options *options);
 
 #endif

@@ -2,9 +2,7 @@
 /* report: reports a message to the operator, with a reason. */
 #include <string.h>
 
-#include "client/cli/base/connect.h"
 #include "client/cli/cmd/commands.h"
-#include "client/cli/cmd/moderate.h"
 
 struct report_options {
     const char *host;

@@ -2,7 +2,6 @@
 /* summary: prints how many messages a host has, and how many bits their filters set. */
 #include <inttypes.h>
 
-#include "client/cli/base/connect.h"
 #include "client/cli/cmd/commands.h"
 
 static const struct args_option summary_options[] = {

@@ -5,14 +5,8 @@
 #include <signal.h>
 #include <string.h>
 
-#include "client/cli/base/connect.h"
 #include "client/cli/cmd/commands.h"
 #include "client/cli/cmd/query_common.h"
-#include "client/cli/input/asked.h"
-#include "client/cli/input/channel.h"
-#include "client/cli/input/epoch.h"
-#include "client/cli/input/secret.h"
-#include "client/cli/term/number.h"
 
 struct watch_options {
     struct query_options query; /* what a query takes, too */

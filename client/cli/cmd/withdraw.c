@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* withdraw: removes a message of one's own, with the id and the token that deposit printed. */
-#include "client/cli/base/connect.h"
 #include "client/cli/cmd/commands.h"
-#include "client/cli/term/number.h"
 
 static const struct args_option withdraw_options[] = {
     ARGS_ROW("host", 0, ARGS_TEXT, struct plain_options, host, "HOST",

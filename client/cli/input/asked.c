@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/cli/input/asked.h"
+#include "client/cli/input/input.h"
 
 #include <stdio.h>
 #include <stdlib.h>

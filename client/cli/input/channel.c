@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/cli/input/channel.h"
+#include "client/cli/input/input.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,8 +8,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "client/cli/base/place.h"
 
 enum { FILE_BYTES_MAX = 4 * 1024 * 1024 };
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/cli/input/epoch.h"
+#include "client/cli/input/input.h"
 
 #include <string.h>
-
-#include "client/cli/base/place.h"
 
 const char *const epoch_choices[] = {"auto", "open", "current", NULL};
 

@@ -10,7 +10,7 @@
 #include <sodium.h>
 
 #include "client/cli/term/args.h"
-#include "client/cli/term/number.h"
+#include "client/cli/term/out.h"
 
 int jsonline_wrong(struct jsonline_error *out_error, const char *format, ...)
 {

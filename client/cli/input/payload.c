@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/cli/input/payload.h"
+#include "client/cli/input/input.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "client/cli/term/text.h"
 
 static int join_words(const struct cli *cli, int count, char *const *words, struct payload *out)
 {

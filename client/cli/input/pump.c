@@ -10,9 +10,6 @@
 
 #include <sodium.h>
 
-#include "client/cli/base/connect.h"
-#include "client/cli/term/clock.h"
-
 /* Some steps return PUMP_GO_ON to say that the pump continues. A result that is not negative is an
  * exit code. */
 enum { PUMP_GO_ON = -1 };

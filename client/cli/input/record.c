@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/input/sensed.h"
-#include "client/cli/term/when.h"
+#include "client/cli/input/input.h"
 
 static const char *const keys[] = {
     SENSED_KEYS, "text",  "payload_base64", "type",          "ttl",       "id",   "reach",

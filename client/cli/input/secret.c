@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/cli/input/secret.h"
+#include "client/cli/input/input.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,8 +10,6 @@
 #include <unistd.h>
 
 #include <sodium.h>
-
-#include "client/cli/base/place.h"
 
 /*
  * The longest secret, its line end of up to two bytes, and one byte more to detect a longer secret.

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/cli/input/sensed.h"
+#include "client/cli/input/input.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "client/cli/input/scan_json.h"
-#include "client/cli/term/clock.h"
-#include "client/cli/term/number.h"
-#include "client/cli/term/when.h"
 
 bool sensed_given(const struct sensed *sensed)
 {

@@ -3,8 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/input/sensed.h"
-#include "client/cli/term/when.h"
+#include "client/cli/input/input.h"
 
 /* Converts an error of libhearsay to an error of a line. */
 static int sensed_json_failed(const struct hearsay_error *error, const char *key,

@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/cli/term/number.h"
-#include "client/cli/term/when.h"
+#include "client/cli/term/out.h"
 #include "core/base/word.h"
 
 /*

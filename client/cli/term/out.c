@@ -11,10 +11,6 @@
 
 #include <sodium.h>
 
-#include "client/cli/term/number.h"
-#include "client/cli/term/text.h"
-#include "client/cli/term/when.h"
-
 enum { WIDTH_MIN = 40, WIDTH_MAX = 1000, WIDTH_DEFAULT = 80 };
 
 static size_t terminal_width(int fd)

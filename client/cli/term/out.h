@@ -122,4 +122,153 @@ json_t *out_json_notice(const struct hearsay_house_notice *notice);
  */
 json_t *out_json_result(const struct hearsay_result *result, bool typed);
 
+/* --- clock ------------------------------------------------------------------------------------ */
+
+/* The clocks of this machine. */
+
+/* Returns the microseconds of the monotonic clock. The zero of this clock is arbitrary. */
+int64_t clock_monotonic_us(void);
+
+/* The wall clock: Unix milliseconds. */
+int64_t clock_unix_ms(void);
+
+/* --- number ----------------------------------------------------------------------------------- */
+
+/*
+ * Parses and prints numbers in the forms that people write.
+ *
+ * number_parse_* return 0, or NUMBER_REFUSED with *out_value unchanged (number_parse_hex may have
+ * changed *out_bytes). They refuse signs, spaces, trailing characters and empty strings.
+ */
+
+enum { NUMBER_REFUSED = 1 };
+
+/* Decimal digits, min .. max. */
+int number_parse(const char *text, uint64_t min, uint64_t max, uint64_t *out_value);
+
+/*
+ * Parses a duration: decimal digits and one of the units ms, s, m, h, d and w. Examples: 250ms,
+ * 90s, 15m, 2h, 3d, 1w. Writes milliseconds.
+ */
+int number_parse_duration(const char *text, uint64_t *out_ms);
+
+/*
+ * Prints a duration in the largest of the units d, h, m, s and ms that gives a whole number: 250ms,
+ * 90s, 24h, 3d. Days are used for 48 hours and more.
+ */
+enum { NUMBER_DURATION_BYTES = 24 };
+void number_print_duration(uint64_t ms, char out[NUMBER_DURATION_BYTES]);
+
+/*
+ * Parses a distance or similarity from 0 to 1 that is a whole number of millionths: "0", "1",
+ * "0.75", ".5", "1.0". Writes millionths. Uses no floating point.
+ */
+int number_parse_distance(const char *text, uint32_t *out_millionths);
+
+/*
+ * Converts a JSON number from 0 to 1 to millionths. Refuses a value that is not a whole number of
+ * millionths (rounding errors of a double are allowed).
+ */
+int number_round_distance(double value, uint32_t *out_millionths);
+
+/* Prints `count` bytes as 2 * count hexadecimal digits and a NUL. */
+void number_print_hex(const uint8_t *bytes, size_t count, char *out);
+
+/* Parses exactly 2 * count hexadecimal digits into `count` bytes. */
+int number_parse_hex(const char *text, uint8_t *out_bytes, size_t count);
+
+/* --- progress --------------------------------------------------------------------------------- */
+
+/*
+ * Shows a progress bar with rate and remaining time on standard error, if standard error
+ * is a terminal.
+ */
+
+struct progress {
+    const struct out *err; /* borrowed */
+    uint64_t total_bytes;  /* of the input; 0: not known */
+    int64_t began_ms;      /* monotonic, as all times here */
+    int64_t drawn_ms;
+    bool drawn; /* the bar is on the terminal now */
+};
+
+/* fd: the input; a file's size becomes total_bytes. */
+void progress_init(struct progress *progress, const struct out *err, int fd, int64_t now_ms);
+
+/*
+ * Draws the bar, at most once in 200 ms. `bytes` is the number of bytes of the input that are done,
+ * `messages` the number of messages.
+ */
+void progress_show(struct progress *progress, uint64_t bytes, uint64_t messages, int64_t now_ms);
+
+/* Removes the bar. Call it before anything else is written to standard error. */
+void progress_hide(struct progress *progress);
+
+/* --- text ------------------------------------------------------------------------------------- */
+
+/*
+ * Escapes text from other users for a terminal.
+ *
+ * Unsafe characters are controls, characters that change the direction of text, most invisible
+ * characters, line separators, tags, private use characters, and some code points that are no
+ * characters. A newline is printed as \n and a tab as \t. Every other unsafe character below 128,
+ * and every byte that is not UTF-8, is printed as \x and two hexadecimal digits. An unsafe
+ * character from 128 on is printed as \u{...}, for example \u{202e}. All other characters are
+ * printed unchanged.
+ *
+ * The width of a character comes from a short table of wide and combining characters and does not
+ * depend on the locale.
+ */
+
+/* Returns whether all bytes are UTF-8 without NUL. */
+bool text_is_utf8(const char *bytes, size_t length);
+
+/* Removes bytes that are not UTF-8, such as the half of a character that was cut. */
+void text_drop_invalid(char *text);
+
+/*
+ * Prints the escaped form of the text. `width` is the largest number of columns, 0 means no limit.
+ * Longer text is cut and ends with an ellipsis. Returns the number of columns printed. The stream's
+ * error flag shows write errors.
+ */
+size_t text_print(FILE *stream, const char *bytes, size_t length, size_t width);
+
+/* Prints the escaped form of the text, without a limit of columns. Newlines and tabs are printed
+ * unchanged. */
+void text_print_lines(FILE *stream, const char *bytes, size_t length);
+
+/* --- when ------------------------------------------------------------------------------------- */
+
+/*
+ * Prints and parses times in UTC, and prints time spans. Reads no clock. Uses 64 bits, also
+ * where time_t has 32 bits.
+ */
+
+enum { WHEN_BYTES = 40 }; /* size of any text below */
+
+/*
+ * Prints Unix milliseconds as ISO 8601 in UTC, such as 2026-11-20T14:05:09.123Z. Accepts any
+ * int64_t.
+ */
+void when_print(int64_t ms, char out[WHEN_BYTES]);
+
+/*
+ * Parses YYYY-MM-DDThh:mm[:ss[.fff]]Z, with years 0000 to 9999 and a fraction of one to three
+ * digits. Returns 0 or WHEN_REFUSED.
+ */
+enum { WHEN_REFUSED = 1 };
+int when_parse(const char *text, int64_t *out_ms);
+
+/*
+ * Returns later_ms - earlier_ms. Returns INT64_MAX or INT64_MIN when the difference overflows: a
+ * server may send any times.
+ */
+int64_t when_difference(int64_t later_ms, int64_t earlier_ms);
+
+/*
+ * Prints a time span in one unit, rounded down: "now" for less than a second, then 42s, 5m, 3h,
+ * 12d.
+ */
+void when_print_span(int64_t ms, char out[WHEN_BYTES]);
+
 #endif

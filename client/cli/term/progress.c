@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/cli/term/progress.h"
+#include "client/cli/term/out.h"
 
 #include <inttypes.h>
 #include <string.h>

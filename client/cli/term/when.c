@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/cli/term/when.h"
+#include "client/cli/term/out.h"
 
 #include <inttypes.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 enum { DAY_MS = 86400000, ERA_DAYS = 146097, UNIX_FROM_MARCH_0000 = 719468 };

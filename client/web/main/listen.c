@@ -11,9 +11,8 @@
 
 #include "client/web/setup/types.h"
 #include "core/base/err.h"
-#include "daemon/system/inherited.h"
+#include "daemon/system/notify.h"
 #include "daemon/system/reason.h"
-#include "daemon/system/unit_hint.h"
 
 enum { BACKLOG = 1024, PROXY_MODE = 0666 }; /* who may reach the socket, the folder decides */
 

@@ -14,7 +14,7 @@
 #include "client/web/main/program.h"
 #include "client/web/moderate/password.h"
 #include "client/web/setup/options.h"
-#include "daemon/settings/start.h"
+#include "daemon/settings/options.h"
 
 static void print_warning(const char *sentence, FILE *out)
 {

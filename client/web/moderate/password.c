@@ -14,7 +14,7 @@
 
 #include "client/web/setup/options.h"
 #include "core/base/err.h"
-#include "daemon/settings/file.h"
+#include "daemon/settings/table.h"
 
 enum { LINE_BYTES = PASSWORD_BYTES_MAX + 3, KEY_LINE_BYTES = WEB_CONFIG_HASH_BYTES + 16 };
 

@@ -8,10 +8,8 @@
 #include "client/web/setup/table.h"
 #include "client/web/setup/types.h"
 #include "core/base/label.h"
-#include "daemon/settings/config.h"
-#include "daemon/settings/file.h"
-#include "daemon/settings/key.h"
-#include "daemon/settings/print.h"
+#include "daemon/settings/options.h"
+#include "daemon/settings/table.h"
 
 /* What is not in the table. */
 static void defaults_moderate(struct web_config *config)

@@ -4,7 +4,7 @@
 #define CLIENT_WEB_SETUP_MODERATE_H
 
 #include "client/web/setup/config.h"
-#include "daemon/settings/config.h"
+#include "daemon/settings/options.h"
 
 /*
  * Sets who may connect where nobody is named, and checks that no listener is for guests: none is

@@ -8,7 +8,7 @@
 #define CLIENT_WEB_SETUP_OPTIONS_H
 
 #include "client/web/setup/config.h"
-#include "daemon/settings/config.h"
+#include "daemon/settings/options.h"
 
 extern const struct settings_program web_program;
 extern const struct settings_program moderate_program;

@@ -15,7 +15,6 @@
 
 #include "daemon/handler/bridge.h"
 #include "daemon/system/container.h"
-#include "daemon/system/log.h"
 #include "daemon/watch/feed.h"
 
 static const char *const rule_names[] = {

@@ -4,7 +4,6 @@
 
 #include "core/base/label.h"
 #include "daemon/handler/bridge/apply.h"
-#include "daemon/system/log.h"
 
 /* No time is later: the end of the year 9999. No message lives longer than ttl_max may be. */
 #define TIME_MAX_MS INT64_C(253402300799999)

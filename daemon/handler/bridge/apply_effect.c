@@ -3,7 +3,6 @@
 
 #include "core/base/expiry.h"
 #include "daemon/handler/bridge/apply.h"
-#include "daemon/watch/wait.h"
 #include "daemon/watch/watch.h"
 
 /* Tells the watches the number of a message; is_new: the message has become visible. */

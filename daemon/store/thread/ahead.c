@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/store/thread/ahead.h"
+#include "daemon/store/thread/replay.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -13,7 +13,6 @@
 
 #include "core/base/err.h"
 #include "daemon/store/error.h"
-#include "daemon/store/load.h"
 #include "daemon/store/row.h"
 #include "daemon/store/schema.h"
 #include "daemon/store/tables.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/store/thread/checkpointer.h"
+#include "daemon/store/thread/inner.h"
 
 #include "core/base/err.h"
 

@@ -6,7 +6,6 @@
 #include <sodium.h>
 
 #include "daemon/store/error.h"
-#include "daemon/store/evicted.h"
 #include "daemon/store/log.h"
 #include "daemon/store/ops.h"
 #include "daemon/store/thread/inner.h"

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/store/thread/feed.h"
+#include "daemon/store/thread/reader.h"
 
 #include <string.h>
 
 #include "daemon/store/row.h"
 #include "daemon/store/tables.h"
-#include "daemon/store/thread/keep.h"
 
 /*
  * Five sources have the changes of a host, each in the order of its numbers. A message whose change

@@ -4,7 +4,6 @@
 
 #include "core/base/err.h"
 #include "daemon/store/error.h"
-#include "daemon/store/space.h"
 #include "daemon/store/thread/inner.h"
 
 static void end_job(struct store_writer *writer, struct persist_job *job)

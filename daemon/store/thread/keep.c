@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/store/thread/keep.h"
+#include "daemon/store/thread/reader.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/store/thread/list.h"
+#include "daemon/store/thread/reader.h"
 
 #include <string.h>
 
 #include "daemon/store/row.h"
 #include "daemon/store/tables.h"
-#include "daemon/store/thread/keep.h"
 
 /*
  * The messages of a host with their reasons. A removed message has a destroy_ms. A message without

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/store/thread/queue.h"
+#include "daemon/store/thread/inner.h"
 
 static size_t content_bytes(const struct persist_op *op)
 {

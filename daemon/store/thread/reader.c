@@ -5,18 +5,14 @@
 #include <string.h>
 
 #include <sodium.h>
-#include <sqlite3.h>
 #include <uv.h>
 
 #include "core/base/err.h"
-#include "daemon/store/decision.h"
 #include "daemon/store/error.h"
+#include "daemon/store/ops.h"
 #include "daemon/store/row.h"
 #include "daemon/store/schema.h"
 #include "daemon/store/tables.h"
-#include "daemon/store/thread/feed.h"
-#include "daemon/store/thread/keep.h"
-#include "daemon/store/thread/list.h"
 
 #define NS_PER_MS UINT64_C(1000000)
 

@@ -7,6 +7,8 @@
 #ifndef DAEMON_STORE_THREAD_READER_H
 #define DAEMON_STORE_THREAD_READER_H
 
+#include <sqlite3.h>
+
 #include "daemon/store/numbers.h"
 #include "daemon/store/persist.h"
 
@@ -40,5 +42,51 @@ void store_reader_stop(struct store_reader *reader);
 
 /* Waits until the thread has ended, and frees everything. To be called after store_reader_stop. */
 void store_reader_free(struct store_reader *reader);
+
+/* --- feed ------------------------------------------------------------------------------------- */
+
+/* store_feed: reads the changes of a host (persist_change), for the reader's thread. */
+
+/* Carries out PERSIST_READ_CHANGES. Returns an SQLite result code. */
+int store_feed_read(sqlite3 *db, struct store_numbers *numbers, struct persist_read *read);
+
+/* --- list ------------------------------------------------------------------------------------- */
+
+/* store_list: reads a page of all messages of a host for its operator, for the reader's thread. */
+
+/*
+ * Carries out PERSIST_READ_LIST. The table is read from page_after on, in the order of its key, so
+ * that a page costs as much at the end of a large board as at its beginning. Messages of other
+ * hosts that lie between are read and skipped, because the table has no index by host. Returns an
+ * SQLite result code.
+ */
+int store_list_read(sqlite3 *db, struct persist_read *read);
+
+/* --- keep ------------------------------------------------------------------------------------- */
+
+/*
+ * store_keep: the memory of a read job, to which the pointers in the results point. A job's memory
+ * is a linked list of blocks. Results of type int are SQLite's codes.
+ */
+
+/* Returns the bytes of filter, media type and payload of a message. */
+size_t store_keep_bytes(const struct persist_message *message);
+
+/* Adds `bytes` bytes to the job's memory. NULL: out of memory. */
+uint8_t *store_keep_block(struct persist_read *read, size_t bytes);
+
+/* Copies a message, and what it points to, out of SQLite's memory into the job's. */
+int store_keep_message(struct persist_read *read, const struct persist_message *message,
+                       struct persist_message *out_message);
+
+/*
+ * Copies the reasons of reports from a column of the statement's current row into an entry. Without
+ * reasons the entry stays as it is.
+ */
+int store_keep_reasons(struct persist_read *read, sqlite3_stmt *statement, int column,
+                       struct persist_entry *out_entry);
+
+/* Frees the memory of a job. */
+void store_keep_release(struct persist_read *read);
 
 #endif

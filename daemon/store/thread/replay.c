@@ -6,10 +6,9 @@
 #include <uv.h>
 
 #include "daemon/store/error.h"
-#include "daemon/store/review.h"
+#include "daemon/store/ops.h"
 #include "daemon/store/row.h"
 #include "daemon/store/statement.h"
-#include "daemon/store/thread/ahead.h"
 
 static int refuse_row(const struct store_load *load, int rc, int64_t seq)
 {

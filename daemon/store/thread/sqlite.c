@@ -8,20 +8,14 @@
 #include <sys/stat.h>
 
 #include <sodium.h>
-#include <sqlite3.h>
 
 #include "core/base/err.h"
 #include "daemon/store/error.h"
-#include "daemon/store/load.h"
 #include "daemon/store/log.h"
-#include "daemon/store/row.h"
-#include "daemon/store/schema.h"
-#include "daemon/store/space.h"
 #include "daemon/store/tables.h"
-#include "daemon/store/thread/keep.h"
+#include "daemon/store/thread/inner.h"
 #include "daemon/store/thread/reader.h"
 #include "daemon/store/thread/replay.h"
-#include "daemon/store/thread/writer.h"
 #include "daemon/system/log.h"
 
 /*

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/store/thread/writer.h"
+#include "daemon/store/thread/inner.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include <uv.h>
-
 #include "core/base/err.h"
 #include "daemon/store/log.h"
-#include "daemon/store/space.h"
-#include "daemon/store/thread/inner.h"
 
 /* --- the thread ------------------------------------------------------------------------------- */
 
