@@ -304,8 +304,12 @@ static void on_noticed(struct persist_op *op)
     struct hearsay_house_notice notices[LIMIT_NOTICES];
     struct hearsay_response response = {.id = job->request_id};
 
-    job->host->rules.is_noticing = false;
-    if (is_done(rule)) {
+    bool is_done_here = is_done(rule);
+
+    if (op->kind == PERSIST_RULE_PUT) {
+        rules_give_number(&job->host->rules, rule->rule.number);
+    }
+    if (is_done_here) {
         log_info("host %s: the operator has %s notice %u", job->host->config.name,
                  op->kind == PERSIST_RULE_PUT ? "put up" : "taken down", rule->rule.number);
         tell_gateways(job);
@@ -332,9 +336,6 @@ static bool check_notice(const struct ask *ask)
     } else if (has_text && asked->until_ms > service_now_ms(ask->service) + UNTIL_MAX_MS) {
         ask_refuse(ask, MSG_INVALID, "until_ms",
                    "a notice may end within a hundred years; without until_ms it has no end");
-    } else if (ask->host->rules.is_noticing) {
-        ask_refuse(ask, MSG_RATE_LIMITED, NULL,
-                   "another notice of this host is being stored; send the request again");
     } else {
         return true;
     }
@@ -344,7 +345,7 @@ static bool check_notice(const struct ask *ask)
 /* Fills the rule with what the request names. False: there is none of this number, or no room. */
 static bool fill_notice(struct rule_job *job, const struct hearsay_notice *asked)
 {
-    const struct rules *rules = &job->base.host->rules;
+    struct rules *rules = &job->base.host->rules;
     struct persist_rule *rule = &job->rule;
 
     rule->kind = PERSIST_NOTICE;
@@ -354,7 +355,7 @@ static bool fill_notice(struct rule_job *job, const struct hearsay_notice *asked
         job->value[asked->lang.length] = 0;
         memcpy(job->value + asked->lang.length + 1, asked->text.text, asked->text.length);
         rule->until_ms = asked->until_ms;
-        rule->number = rules_number_notice(rules, rule);
+        rule->number = rules_take_number(rules, rule);
         return rule->number != 0;
     }
     const struct notice *notice = rules_notice(rules, asked->drop);
@@ -376,7 +377,6 @@ static void change_notice(struct rule_job *job, const struct hearsay_notice *ask
                         : "there is no notice of this number");
         return;
     }
-    job->base.host->rules.is_noticing = true;
     if (job->rule.until_ms != 0) {
         service_hold_clock(job->base.service, job->op.now_ms);
     }

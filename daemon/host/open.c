@@ -69,9 +69,20 @@ static int load_message(void *context, const struct persist_message *message)
 static int load_rule(void *context, const struct persist_rule *rule)
 {
     struct host *host = service_host_numbered(context, rule->host);
+    struct persist_rule own = *rule;
+    uint32_t number = 0;
 
-    /* A file that hearsayd has not written may have more rules than there is room for. */
-    return host == NULL || !rules_have_room(&host->rules, rule) ? 0 : rules_put(&host->rules, rule);
+    /* A file that hearsayd has not written may have more rules than there is room for, and two
+     * notices of one number. */
+    if (host == NULL || !rules_have_room(&host->rules, rule)) {
+        return 0;
+    }
+    if (rule->kind == PERSIST_NOTICE) {
+        number = own.number = rules_take_number(&host->rules, rule);
+    }
+    int rc = rules_put(&host->rules, &own);
+    rules_give_number(&host->rules, number);
+    return rc;
 }
 
 static int load_removed(void *context, const struct persist_message *message)

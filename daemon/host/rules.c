@@ -51,6 +51,13 @@ static void notice_remove(struct rules *rules, size_t at)
     rules->has_news = true;
 }
 
+/* Whether no notice can get this number. */
+static bool is_used(const struct rules *rules, uint32_t number)
+{
+    return number < 1 || number > LIMIT_NOTICES || rules->waiting[number] > 0 ||
+           rules_notice(rules, number) != NULL;
+}
+
 static int notice_put(struct rules *rules, const struct persist_rule *rule)
 {
     size_t at = notice_find(rules, rule);
@@ -99,18 +106,24 @@ const struct notice *rules_notice(const struct rules *rules, uint32_t number)
     return NULL;
 }
 
-uint32_t rules_number_notice(const struct rules *rules, const struct persist_rule *rule)
+uint32_t rules_take_number(struct rules *rules, const struct persist_rule *rule)
 {
     size_t at = notice_find(rules, rule);
-    uint32_t number = 1;
+    uint32_t number = at < rules->notice_count ? rules->notices[at]->number : rule->number;
 
-    if (at < rules->notice_count) {
-        return rules->notices[at]->number;
+    for (uint32_t other = 1; at == rules->notice_count && is_used(rules, number); other++) {
+        if (other > LIMIT_NOTICES) {
+            return 0;
+        }
+        number = other;
     }
-    while (rules_notice(rules, number) != NULL) {
-        number++;
-    }
-    return number <= LIMIT_NOTICES ? number : 0;
+    rules->waiting[number]++;
+    return number;
+}
+
+void rules_give_number(struct rules *rules, uint32_t number)
+{
+    rules->waiting[number] -= number > 0 ? 1 : 0;
 }
 
 void rules_shift(struct rules *rules, int64_t from_ms, int64_t by_ms)

@@ -46,7 +46,8 @@ struct rules {
     enum accept accept;
     struct notice *notices[LIMIT_NOTICES]; /* owned: notice_count of them, oldest first */
     size_t notice_count;
-    bool is_noticing; /* a notice waits for the store */
+    /* how many notices with this number wait for the store */
+    uint32_t waiting[LIMIT_NOTICES + 1];
     bool has_news;    /* gateways do not know the notices yet */
     bool is_restored; /* what the copies of the host had is back (PERSIST_RESTORED) */
 };
@@ -78,8 +79,14 @@ void rules_end_notices(struct rules *rules, int64_t now_ms);
 /* The notice of this number. Borrowed until the next change. NULL: there is none. */
 const struct notice *rules_notice(const struct rules *rules, uint32_t number);
 
-/* The number for a notice: the one that it has, or the smallest that is free. 0: none is free. */
-uint32_t rules_number_notice(const struct rules *rules, const struct persist_rule *rule);
+/*
+ * The number for a notice that is to be stored: the one that it has here, rule->number if that is
+ * free, or the smallest free one. 0: none is free. No other notice gets it until rules_give_number,
+ * which is called once the store has answered, and after rules_put. So two notices that wait for
+ * the store at the same time, of an operator and of a bridge, have different numbers.
+ */
+uint32_t rules_take_number(struct rules *rules, const struct persist_rule *rule);
+void rules_give_number(struct rules *rules, uint32_t number); /* 0 is fine */
 
 /*
  * rules_shift does in memory what PERSIST_SHIFT does to rules. rules_move: whether there are such

@@ -299,6 +299,40 @@ static void dropped_notices_make_room(void **state)
     check_notices(host, "defgh");
 }
 
+static void ask_as_operator(const struct hearsay_request *request)
+{
+    fixture->client.is_administrator = true;
+    handler_fixture_ask(fixture, request);
+    fixture->client.is_administrator = false;
+}
+
+/* Notices of an operator and of the bridge that wait for the store at the same time have different
+ * numbers, and are no more than five. */
+static void waiting_notices_have_numbers(void **state)
+{
+    const struct host *host = &fixture->service->hosts[1];
+    const struct hearsay_change changes[] = {notice_of('b', false), notice_of('c', false)};
+    struct hearsay_request own = {.id = 9, .name = "notice", .kind = HEARSAY_REQUEST_NOTICE};
+    struct hearsay_request others = apply_of(changes, 2);
+    (void)state;
+
+    own.notice.host = copy;
+    own.notice.text = (struct hearsay_text){"a", 1};
+    ask_as_operator(&own);
+    handler_fixture_ask(fixture, &others);
+    assert_int_equal(handler_fixture_settle(fixture), HEARSAY_RESPONSE_APPLIED);
+    check_notices(host, "abc");
+    apply_notices(copy, HEARSAY_AS_REPLICA, "d");
+    own.notice.text.text = "e";
+    ask_as_operator(&own);
+    const struct hearsay_change sixth = notice_of('f', false);
+    others = apply_of(&sixth, 1);
+    handler_fixture_ask(fixture, &others); /* answered at once */
+    assert_int_equal(fixture->answer.applied.no_room, 1);
+    assert_int_equal(handler_fixture_settle(fixture), HEARSAY_RESPONSE_NOTICED);
+    check_notices(host, "abcde");
+}
+
 /* What an operator at a copy has put in the place of another notice has room at the owner, too. A
  * notice without room is not refused: which other decisions of the operator come later, nobody
  * knows. */
@@ -375,6 +409,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_goes_makes_room, setup, teardown),
         cmocka_unit_test_setup_teardown(dropped_notices_make_room, setup, teardown),
         cmocka_unit_test_setup_teardown(decided_notices_have_room, setup, teardown),
+        cmocka_unit_test_setup_teardown(waiting_notices_have_numbers, setup, teardown),
         cmocka_unit_test_setup_teardown(apply_without_memory, setup, teardown),
         cmocka_unit_test_setup_teardown(others_are_refused, setup, teardown),
     };

@@ -181,9 +181,10 @@ static struct persist_rule notice_of(const char *text, int64_t created_ms, int64
 
 static void put_notice(struct rules *rules, struct persist_rule rule)
 {
-    rule.number = rules_number_notice(rules, &rule);
+    rule.number = rules_take_number(rules, &rule);
     assert_int_not_equal(rule.number, 0);
     assert_int_equal(rules_put(rules, &rule), 0);
+    rules_give_number(rules, rule.number);
 }
 
 /* Oldest first, also when they are loaded in another order; the smallest free number; five. */
@@ -245,6 +246,32 @@ static void test_too_many_notices(void **state)
     rules_deinit(&rules);
 }
 
+/* A number that waits for the store is nobody else's, and one that is wished for is had if it is
+ * free. */
+static void test_waiting_numbers(void **state)
+{
+    struct persist_rule rule = notice_of("de\0one", 10, 0);
+    const struct persist_rule second = notice_of("de\0two", 10, 0);
+    struct rules rules;
+    (void)state;
+
+    rules_init(&rules, alloc_system());
+    rule.number = 3;
+    assert_int_equal(rules_take_number(&rules, &rule), 3);
+    assert_int_equal(rules_put(&rules, &rule), 0);
+    assert_int_equal(rules_take_number(&rules, &rule), 3); /* its own */
+    rules_give_number(&rules, 3);
+    rules_drop(&rules, &rule);
+    const uint32_t free_ones[] = {1, 2, 4, 5, 0};
+    for (size_t i = 0; i < 5; i++) {
+        assert_int_equal(rules_take_number(&rules, &second), free_ones[i]);
+    }
+    rules_give_number(&rules, 0);
+    rules_give_number(&rules, 3);
+    assert_int_equal(rules_take_number(&rules, &second), 3);
+    rules_deinit(&rules);
+}
+
 static void test_without_memory(void **state)
 {
     const uint8_t value[LIMIT_HASH_BYTES] = {0};
@@ -274,6 +301,7 @@ int main(void)
         cmocka_unit_test(test_cap),
         cmocka_unit_test(test_notices),
         cmocka_unit_test(test_too_many_notices),
+        cmocka_unit_test(test_waiting_numbers),
         cmocka_unit_test(test_without_memory),
     };
 

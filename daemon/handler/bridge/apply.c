@@ -167,6 +167,7 @@ static void on_applied(struct persist_op *op)
         service_uncount(job->base.service, job->base.host, host_message_bytes(&op->message));
         usage_subtract(&job->base.host->waiting, host_message_bytes(&op->message));
     }
+    rules_give_number(&job->base.host->rules, item->taken_number);
     if (op->verdict == PERSIST_NOT_KEPT) {
         note_not_kept(item);
     }
@@ -235,7 +236,7 @@ static bool is_superseded(const struct apply_job *job, size_t at)
 
 static void submit_late(struct apply_job *job)
 {
-    job->late = job->notices = job->bans = 0;
+    job->late = job->bans = 0;
     job->pending = 1; /* this function */
     for (size_t i = 0; i < job->item_count; i++) {
         if (job->items[i].is_late && !is_superseded(job, i)) {

@@ -17,8 +17,9 @@ struct apply_item {
     struct persist_op op;
     struct persist_rule rule; /* of a change of a rule */
     struct persist_decision decision;
-    bool is_counted;  /* the usage counts the message */
-    bool is_left_out; /* the change does not fit here, or there is no room for the rule */
+    uint32_t taken_number; /* of a notice, until the store has answered; 0: none */
+    bool is_counted;       /* the usage counts the message */
+    bool is_left_out;      /* the change does not fit here, or there is no room for the rule */
     bool is_refused; /* there is no room for the message, as last counted, or for the copy's rule */
     bool is_late;    /* a rule that has room, if at all, when the other changes are done */
     bool shall_show; /* the message is visible now, and is in no index yet */
@@ -28,7 +29,6 @@ struct apply_job {
     struct job base; /* first */
     enum persist_as as;
     bool restored;            /* the host is restored when all is done */
-    uint32_t notices;         /* bits: numbers that notices of the items have got */
     uint32_t bans;            /* new bans among the items */
     uint32_t late;            /* items that is_late, not submitted yet */
     uint32_t refused;         /* messages and rules for which there is no room */

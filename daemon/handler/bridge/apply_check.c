@@ -234,39 +234,15 @@ static void fill_message(struct persist_message *out,
     }
 }
 
-/*
- * The number of a notice: the one that it has here, its own if that is free, or the smallest free
- * one. 0: none is free.
- */
-static uint32_t number_notice(struct apply_item *item)
-{
-    const struct rules *rules = &item->job->base.host->rules;
-    uint32_t wanted = item->rule.number;
-
-    if (rules_has(rules, &item->rule)) {
-        return rules_number_notice(rules, &item->rule);
-    }
-    for (uint32_t try = 0; try <= LIMIT_NOTICES; try++) {
-        uint32_t number = try == 0 ? wanted : try;
-        if (number >= 1 && number <= LIMIT_NOTICES && rules_notice(rules, number) == NULL &&
-            (item->job->notices & 1U << number) == 0) {
-            item->job->notices |= 1U << number;
-            return number;
-        }
-    }
-    return 0;
-}
-
 /* Finds room for a rule that comes into force. False: there is none. */
 static bool find_room(struct apply_item *item)
 {
-    const struct rules *rules = &item->job->base.host->rules;
+    struct rules *rules = &item->job->base.host->rules;
 
     if (item->rule.kind == PERSIST_NOTICE) {
-        uint32_t number = number_notice(item);
-
-        item->rule.number = number != 0 ? number : item->rule.number;
-        return number != 0;
+        item->taken_number = rules_take_number(rules, &item->rule);
+        item->rule.number = item->taken_number != 0 ? item->taken_number : item->rule.number;
+        return item->taken_number != 0;
     }
     return item->rule.kind == PERSIST_ACCEPT || rules_has(rules, &item->rule) ||
            rules->ban_count + item->job->bans++ < RULES_BANS_MAX;
