@@ -351,9 +351,6 @@ HEARSAY_API int hearsay_submit_withdraw(struct hearsay *server, const char *host
  * gateway. */
 HEARSAY_API int hearsay_submit_here(struct hearsay *server, const char *host, uint64_t *out_ticket,
                                     struct hearsay_error *out_error);
-/* Submits a report of a message. */
-HEARSAY_API int hearsay_submit_report(struct hearsay *server, const struct hearsay_report *report,
-                                      uint64_t *out_ticket, struct hearsay_error *out_error);
 
 /*
  * Returns the next reply to a submitted request, the next match or the next change of here labels,
