@@ -10,15 +10,11 @@
 #include "client/hearsay.h"
 #include "proto/msg.h"
 
-/* Submits a request, as hearsay_submit_query. After a request Serve, relay_next returns asks. */
-int relay_submit(struct hearsay *server, struct hearsay_request *request, uint64_t *out_ticket,
-                 struct hearsay_error *out_error);
-
 /*
- * Returns the next reply or ask that has arrived, without waiting; its id is the ticket, 0 for an
- * ask. *out_response is borrowed until the next call on the connection. HEARSAY_PENDING: none is
- * there. Other results as hearsay_next. A connection is read by relay_next or by hearsay_next, not
- * by both.
+ * Returns the next reply that has arrived, or after a request Serve the next ask, without waiting;
+ * its id is the ticket, 0 for an ask. *out_response is borrowed until the next call on the
+ * connection. HEARSAY_PENDING: none is there. Other results as hearsay_next. A connection is read
+ * by relay_next or by hearsay_next, not by both.
  */
 int relay_next(struct hearsay *server, struct hearsay_response *out_response,
                struct hearsay_error *out_error);

@@ -216,18 +216,18 @@ static bool place_here_change(const struct hearsay *server, const struct hearsay
     return false;
 }
 
-/* Receives the next reply. Its memory is in server->arena. Returns 0, WAIT_TIMEOUT, or an error. */
-static int receive_reply(struct hearsay *server, int64_t deadline_ms, struct reply *out,
-                         struct hearsay_error *error)
+/* Receives the next reply into server->reply. Its memory is in server->arena. Returns 0,
+ * WAIT_TIMEOUT, or an error. */
+static int receive_reply(struct hearsay *server, int64_t deadline_ms, struct hearsay_error *error)
 {
+    struct reply *out = &server->reply;
     for (;;) {
-        struct hearsay_response response;
-        int status = client_receive(server, &server->arena, deadline_ms, &response, error);
+        int status = client_receive(server, &server->arena, deadline_ms, &out->response, error);
         if (status != HEARSAY_OK) {
             return status;
         }
         struct hearsay_error local;
-        status = reply_translate(&response, &server->arena, out, &local);
+        status = reply_translate(out, &server->arena, &local);
         if (status != HEARSAY_OK) {
             /*
              * The reply is lost. A caller would wait for this reply until its timeout, so the
@@ -235,8 +235,8 @@ static int receive_reply(struct hearsay *server, int64_t deadline_ms, struct rep
              */
             return conn_break(&server->conn, &local, error);
         }
-        if (response.kind != HEARSAY_RESPONSE_HERE_CHANGED ||
-            place_here_change(server, &response.here_changed.host, &out->shown.here_changed)) {
+        if (out->response.kind != HEARSAY_RESPONSE_HERE_CHANGED ||
+            place_here_change(server, &out->response.here_changed.host, &out->shown.here_changed)) {
             return HEARSAY_OK;
         }
         arena_reset(&server->arena); /* a host that the Welcome does not have */
@@ -254,8 +254,7 @@ static void kept_free(const struct alloc *alloc, struct client_kept *kept)
  * the reply is lost. A caller would wait for this reply until its timeout, so the connection is
  * broken then.
  */
-static int client_keep(struct hearsay *server, const struct reply *reply,
-                       struct hearsay_error *error)
+static int client_keep(struct hearsay *server, struct hearsay_error *error)
 {
     struct client_kept *kept = alloc_zeroed(server->alloc, 1, sizeof(*kept));
     if (kept == NULL) {
@@ -264,7 +263,7 @@ static int client_keep(struct hearsay *server, const struct reply *reply,
         return conn_break(&server->conn, &nomem, error);
     }
     kept->arena = server->arena;
-    kept->reply = reply->shown;
+    kept->reply = server->reply.shown;
     arena_init(&server->arena, server->alloc, CONN_DECODE_BYTES);
     if (server->kept_last == NULL) {
         server->kept_first = kept;
@@ -298,6 +297,9 @@ int client_submit(struct hearsay *server, struct hearsay_request *request, uint6
 {
     bool idle = hearsay_in_flight(server) == 0;
     request->asker = server->asker;
+    if (request->kind == HEARSAY_REQUEST_SERVE) {
+        server->conn.takes_asks = true;
+    }
     int status = conn_submit(&server->conn, request, out_ticket, out_error);
     if (status == CONN_FULL) {
         client_flush(server);
@@ -324,8 +326,7 @@ int client_await(struct hearsay *server, uint64_t ticket, int timeout_ms,
     int64_t deadline_ms = wait_deadline_ms(timeout_ms);
     for (;;) {
         arena_reset(&server->arena);
-        struct reply reply;
-        int status = receive_reply(server, deadline_ms, &reply, out_error);
+        int status = receive_reply(server, deadline_ms, out_error);
         if (status == WAIT_TIMEOUT) {
             conn_abandon(&server->conn, ticket);
             return fail_set(out_error, HEARSAY_ERR_TIMEOUT,
@@ -335,12 +336,12 @@ int client_await(struct hearsay *server, uint64_t ticket, int timeout_ms,
             conn_abandon(&server->conn, ticket);
             return status;
         }
-        if (reply.shown.ticket == ticket) {
-            server->reply = reply;
+        if (server->reply.shown.ticket == ticket) {
             *out_reply = &server->reply;
-            return reply.shown.kind == HEARSAY_REPLY_ERROR ? HEARSAY_ERR_REFUSED : HEARSAY_OK;
+            return server->reply.shown.kind == HEARSAY_REPLY_ERROR ? HEARSAY_ERR_REFUSED
+                                                                   : HEARSAY_OK;
         }
-        status = client_keep(server, &reply, out_error);
+        status = client_keep(server, out_error);
         if (status != HEARSAY_OK) {
             return status;
         }
@@ -365,9 +366,7 @@ int hearsay_next(struct hearsay *server, int timeout_ms, const struct hearsay_re
     bool is_idle = server->conn.state == CONN_READY && conn_in_flight(&server->conn) == 0 &&
                    !server->conn.takes_matches && !server->conn.takes_here_changes;
     arena_reset(&server->arena);
-    struct reply reply;
-    int status =
-        receive_reply(server, wait_deadline_ms(is_idle ? 0 : timeout_ms), &reply, out_error);
+    int status = receive_reply(server, wait_deadline_ms(is_idle ? 0 : timeout_ms), out_error);
     if (status == WAIT_TIMEOUT && is_idle) {
         return fail_set(out_error, HEARSAY_IDLE, "no request is under way");
     }
@@ -375,19 +374,9 @@ int hearsay_next(struct hearsay *server, int timeout_ms, const struct hearsay_re
         return fail_set(out_error, HEARSAY_PENDING, "no reply within %d ms", timeout_ms);
     }
     if (status == HEARSAY_OK) {
-        server->reply = reply;
         *out_reply = &server->reply.shown;
     }
     return status;
-}
-
-int relay_submit(struct hearsay *server, struct hearsay_request *request, uint64_t *out_ticket,
-                 struct hearsay_error *out_error)
-{
-    if (request->kind == HEARSAY_REQUEST_SERVE) {
-        server->conn.takes_asks = true;
-    }
-    return client_submit(server, request, out_ticket, out_error);
 }
 
 int relay_next(struct hearsay *server, struct hearsay_response *out_response,
@@ -410,13 +399,12 @@ static int catch_up(struct hearsay *server, struct hearsay_error *error)
 {
     while (server->kept_bytes < CLIENT_KEPT_BYTES_MAX) {
         arena_reset(&server->arena);
-        struct reply reply;
-        int status = receive_reply(server, wait_deadline_ms(0), &reply, error);
+        int status = receive_reply(server, wait_deadline_ms(0), error);
         if (status == WAIT_TIMEOUT) {
             return HEARSAY_OK;
         }
         if (status == HEARSAY_OK) {
-            status = client_keep(server, &reply, error);
+            status = client_keep(server, error);
         }
         if (status != HEARSAY_OK) {
             return status;

@@ -96,6 +96,7 @@ static int translate_results(const struct msg_results *from, struct arena *arena
     to->comparisons = from->comparisons;
     to->exact = from->exact;
     to->capped = from->capped;
+    to->notices = from->notices;
     to->notice_count = from->notice_count;
     to->complete = from->complete;
     to->peers = from->peers;
@@ -105,9 +106,7 @@ static int translate_results(const struct msg_results *from, struct arena *arena
     to->as_of_ms = from->as_of_ms;
     to->peers_skipped = from->peers_skipped;
     to->bridge_away = from->bridge_away;
-    return status == HEARSAY_OK ? reply_translate_notices(from->notices, from->notice_count, arena,
-                                                          &to->notices, error)
-                                : status;
+    return status;
 }
 
 static int translate_match(const struct msg_match *from, struct hearsay_match *to,
@@ -129,43 +128,6 @@ static int translate_message(const struct hearsay_bytes *id, const struct hearsa
     to->payload = payload->data != NULL ? payload->data : empty_payload;
     to->payload_bytes = payload->data != NULL ? payload->count : 0;
     return HEARSAY_OK;
-}
-
-static int translate_exported(const struct hearsay_exported_message *from,
-                              struct hearsay_exported *to, struct hearsay_error *error)
-{
-    int status =
-        translate_message(&from->id, &from->media_type, &from->payload, &to->message, error);
-    if (status != HEARSAY_OK) {
-        return status;
-    }
-    if (from->filter.data == NULL) {
-        return reply_lacks(error, "a message's filter");
-    }
-    to->message.epoch = from->epoch;
-    to->message.deposited_ms = from->deposited_ms;
-    to->message.expires_ms = from->expires_ms;
-    to->filter = from->filter.data;
-    to->filter_bytes = from->filter.count;
-    to->reach = from->reach_ppm;
-    to->withdraw_hash =
-        from->withdraw_hash.count == HEARSAY_HASH_BYTES ? from->withdraw_hash.data : NULL;
-    return HEARSAY_OK;
-}
-
-static int translate_page(const struct msg_exported *from, struct arena *arena,
-                          struct hearsay_page *to, struct hearsay_error *error)
-{
-    struct hearsay_exported *messages = NULL;
-    int status = reply_take(arena, from->message_count, sizeof(*messages), &messages, error);
-    for (size_t i = 0; i < from->message_count && status == HEARSAY_OK; i++) {
-        status = translate_exported(&from->messages[i], &messages[i], error);
-    }
-    to->messages = messages;
-    to->message_count = from->message_count;
-    to->next = from->next.data;
-    to->next_bytes = from->next.data != NULL ? from->next.count : 0;
-    return status;
 }
 
 static int translate_got(const struct hearsay_got *from, struct hearsay_message *to,
@@ -193,188 +155,6 @@ static int translate_summary(const struct hearsay_summarized *from, struct hears
     return HEARSAY_OK;
 }
 
-/* --- answers to administrators ---------------------------------------------------------------- */
-
-static int translate_figures(const struct hearsay_stats_taken *from, struct arena *arena,
-                             struct hearsay_admin_reply *to, struct hearsay_error *error)
-{
-    struct hearsay_figure *figures = NULL;
-    int status = reply_take(arena, from->figure_count, sizeof(*figures), &figures, error);
-    for (size_t i = 0; i < from->figure_count && status == HEARSAY_OK; i++) {
-        figures[i].name = from->figures[i].name.text; /* needed: the codec has seen to it */
-        figures[i].value = from->figures[i].value;
-    }
-    to->figures = figures;
-    to->figure_count = from->figure_count;
-    return status;
-}
-
-static int translate_reported(const struct hearsay_reported_message *from, struct arena *arena,
-                              struct hearsay_reported *to, struct hearsay_error *error)
-{
-    struct hearsay_message *message = &to->message;
-    int status = translate_message(&from->id, &from->media_type, &from->payload, message, error);
-    if (status != HEARSAY_OK) {
-        return status;
-    }
-    message->deposited_ms = from->deposited_ms;
-    message->expires_ms = from->expires_ms;
-    to->reports = from->reports;
-    to->hidden = from->hidden;
-    to->pending = from->pending;
-    to->payload_omitted = from->payload_omitted;
-    struct hearsay_reason *reasons = NULL;
-    status = reply_take(arena, from->reason_count, sizeof(*reasons), &reasons, error);
-    for (size_t i = 0; i < from->reason_count && status == HEARSAY_OK; i++) {
-        reasons[i].kind = (enum hearsay_report_kind)from->reasons[i].kind;
-        reasons[i].text = from->reasons[i].text.text;
-    }
-    to->reasons = reasons;
-    to->reason_count = from->reason_count;
-    to->destroyed_ms = from->destroyed_ms;
-    return status;
-}
-
-static int translate_list(const struct hearsay_reported_list *from, struct arena *arena,
-                          struct hearsay_admin_reply *to, struct hearsay_error *error)
-{
-    struct hearsay_reported *messages = NULL;
-    int status = reply_take(arena, from->message_count, sizeof(*messages), &messages, error);
-    for (size_t i = 0; i < from->message_count && status == HEARSAY_OK; i++) {
-        status = translate_reported(&from->messages[i], arena, &messages[i], error);
-    }
-    to->reported = messages;
-    to->reported_count = from->message_count;
-    to->total = from->total;
-    to->next = from->next.data;
-    to->next_bytes = from->next.count;
-    to->previous = from->previous.data;
-    to->previous_bytes = from->previous.count;
-    return status;
-}
-
-static int translate_bans(const struct hearsay_ban_list *from, struct arena *arena,
-                          struct hearsay_admin_reply *to, struct hearsay_error *error)
-{
-    struct hearsay_ban *bans = NULL;
-    int status = reply_take(arena, from->ban_count, sizeof(*bans), &bans, error);
-    for (size_t i = 0; i < from->ban_count && status == HEARSAY_OK; i++) {
-        bans[i].payload_hash = from->bans[i].payload_hash.data;
-        bans[i].filter = from->bans[i].filter.data;
-        bans[i].filter_bytes = from->bans[i].filter.count;
-        bans[i].max_distance = from->bans[i].max_distance_ppm;
-        bans[i].since_ms = from->bans[i].since_ms;
-    }
-    to->bans = bans;
-    to->ban_count = from->ban_count;
-    to->more = from->more;
-    return status;
-}
-
-static int translate_decisions(const struct hearsay_decision_list *from, struct arena *arena,
-                               struct hearsay_admin_reply *to, struct hearsay_error *error)
-{
-    struct hearsay_decision *decisions = NULL;
-    int status = reply_take(arena, from->decision_count, sizeof(*decisions), &decisions, error);
-    for (size_t i = 0; i < from->decision_count && status == HEARSAY_OK; i++) {
-        const struct msg_decision *decision = &from->decisions[i];
-        decisions[i] = (struct hearsay_decision){
-            .number = decision->number,
-            .time_ms = decision->time_ms,
-            .act = decision->act.text,
-            .id = decision->id.data,
-            .why = (enum hearsay_report_kind)decision->kind,
-            .reports = decision->reports,
-            .reason = decision->reason.text,
-            .uid = decision->uid,
-            .web = decision->web,
-        };
-    }
-    to->decisions = decisions;
-    to->decision_count = from->decision_count;
-    to->more = from->more;
-    return status;
-}
-
-static int translate_similar(const struct hearsay_similar_list *from, struct arena *arena,
-                             struct hearsay_admin_reply *to, struct hearsay_error *error)
-{
-    struct hearsay_similar *groups = NULL;
-    int status = reply_take(arena, from->group_count, sizeof(*groups), &groups, error);
-    for (size_t i = 0; i < from->group_count && status == HEARSAY_OK; i++) {
-        const struct hearsay_similar_group *group = &from->groups[i];
-        groups[i] = (struct hearsay_similar){
-            .oldest = group->oldest.data,
-            .newest = group->newest.data,
-            .oldest_ms = group->oldest_ms,
-            .newest_ms = group->newest_ms,
-            .count = group->count,
-            .epoch = group->epoch,
-        };
-    }
-    to->similar = groups;
-    to->similar_count = from->group_count;
-    to->total = from->total;
-    to->messages = from->messages;
-    return status;
-}
-
-static int translate_admin(const struct hearsay_response *response, struct arena *arena,
-                           struct hearsay_admin_reply *out_reply, struct hearsay_error *out_error)
-{
-    switch (response->kind) {
-    case HEARSAY_RESPONSE_STATS_TAKEN:
-        return translate_figures(&response->stats_taken, arena, out_reply, out_error);
-    case HEARSAY_RESPONSE_REPORTED_LIST:
-        return translate_list(&response->reported_list, arena, out_reply, out_error);
-    case HEARSAY_RESPONSE_BAN_LIST:
-        return translate_bans(&response->ban_list, arena, out_reply, out_error);
-    case HEARSAY_RESPONSE_ACCEPTING:
-        out_reply->word = response->accepting.mode.text;
-        out_reply->source =
-            response->accepting.source.text != NULL ? response->accepting.source.text : "";
-        out_reply->until_ms = response->accepting.until_ms;
-        return HEARSAY_OK;
-    case HEARSAY_RESPONSE_CHECKED:
-        out_reply->problem_count = response->checked.problem_count;
-        out_reply->messages = response->checked.messages;
-        return reply_texts(response->checked.problems, response->checked.problem_count, arena,
-                           &out_reply->problems, out_error);
-    case HEARSAY_RESPONSE_NOTICED:
-        out_reply->notice_count = response->noticed.notice_count;
-        return reply_translate_notices(response->noticed.notices, response->noticed.notice_count,
-                                       arena, &out_reply->notices, out_error);
-    case HEARSAY_RESPONSE_LOG_LEVEL_SET:
-        out_reply->word = response->log_level_set.level.text;
-        return HEARSAY_OK;
-    case HEARSAY_RESPONSE_REMOVED:
-        out_reply->destroyed_ms = response->removed.destroyed_ms;
-        return HEARSAY_OK;
-    case HEARSAY_RESPONSE_RESTORED:
-        out_reply->banned_hash = response->restored.banned_hash.data;
-        return HEARSAY_OK;
-    case HEARSAY_RESPONSE_DECISION_LIST:
-        return translate_decisions(&response->decision_list, arena, out_reply, out_error);
-    case HEARSAY_RESPONSE_SIMILAR_LIST:
-        return translate_similar(&response->similar_list, arena, out_reply, out_error);
-    case HEARSAY_RESPONSE_WAITED:
-        out_reply->id = response->waited.id.data;
-        out_reply->why = (enum hearsay_report_kind)response->waited.kind;
-        out_reply->pending = response->waited.pending;
-        out_reply->count = response->waited.count;
-        return HEARSAY_OK;
-    case HEARSAY_RESPONSE_BACKED_UP:
-        out_reply->bytes_after = response->backed_up.bytes;
-        return HEARSAY_OK;
-    case HEARSAY_RESPONSE_COMPACTED:
-        out_reply->bytes_before = response->compacted.bytes_before;
-        out_reply->bytes_after = response->compacted.bytes_after;
-        return HEARSAY_OK;
-    default:
-        return HEARSAY_OK; /* nothing but the fact */
-    }
-}
-
 static int take_changed(const struct hearsay_changed *from, struct hearsay_changed *to,
                         struct hearsay_error *error)
 {
@@ -389,11 +169,11 @@ static int take_changed(const struct hearsay_changed *from, struct hearsay_chang
 
 /* --- all answers ------------------------------------------------------------------------------ */
 
-int reply_translate(const struct hearsay_response *response, struct arena *arena,
-                    struct reply *out_reply, struct hearsay_error *out_error)
+int reply_translate(struct reply *reply, struct arena *arena, struct hearsay_error *out_error)
 {
-    struct hearsay_reply *shown = &out_reply->shown;
-    memset(out_reply, 0, sizeof(*out_reply));
+    const struct hearsay_response *response = &reply->response;
+    struct hearsay_reply *shown = &reply->shown;
+    memset(shown, 0, sizeof(*shown));
     shown->ticket = response->id;
     switch (response->kind) {
     case HEARSAY_RESPONSE_ERROR:
@@ -423,15 +203,13 @@ int reply_translate(const struct hearsay_response *response, struct arena *arena
         shown->pong.now_ms = response->pong.now_ms;
         shown->pong.clock_trusted = response->pong.clock_trusted;
         return HEARSAY_OK;
-    case HEARSAY_RESPONSE_EXPORTED:
-        return translate_page(&response->exported, arena, &out_reply->page, out_error);
     case HEARSAY_RESPONSE_HERE_LABELS:
         shown->kind = HEARSAY_REPLY_HERE;
         shown->here.label_count = response->here_labels.label_count;
         return reply_texts(response->here_labels.labels, response->here_labels.label_count, arena,
                            &shown->here.labels, out_error);
     case HEARSAY_RESPONSE_SUMMARIZED:
-        return translate_summary(&response->summarized, &out_reply->summary, out_error);
+        return translate_summary(&response->summarized, &reply->summary, out_error);
     case HEARSAY_RESPONSE_WATCHING:
         shown->kind = HEARSAY_REPLY_WATCHING;
         shown->watching.watch_id = response->watching.watch_id;
@@ -463,7 +241,7 @@ int reply_translate(const struct hearsay_response *response, struct arena *arena
     case HEARSAY_RESPONSE_WELCOME:
         break;
     default:
-        return translate_admin(response, arena, &out_reply->admin, out_error);
+        return HEARSAY_OK; /* for hearsay_ask */
     }
     return reply_lacks(out_error, "a body that fits the question");
 }

@@ -7,28 +7,21 @@
 #include "proto/arena.h"
 #include "proto/msg.h"
 
-/*
- * A reply. hearsay_next returns only the field `shown`; the union is for the other calls of
- * libhearsay.
- */
+/* A reply. hearsay_next returns only the field `shown`; the others are for the calls that wait. */
 struct reply {
-    struct hearsay_reply shown; /* kind 0: the reply is a field of the union below */
-    union {
-        struct hearsay_page page;
-        struct hearsay_summary summary;
-        struct hearsay_admin_reply admin;
-    };
+    struct hearsay_response response; /* as it came */
+    struct hearsay_reply shown;     /* made from it; kind 0: only hearsay_ask takes the response */
+    struct hearsay_summary summary; /* made from it */
 };
 
 /*
- * Converts a decoded response to public structs. *out_reply borrows from the arena of the decoded
- * response; further structs are allocated in the same arena. If the response is a change of here
- * labels, the caller must set the field `host` afterwards. Returns 0, HEARSAY_ERR_NOMEM, or
- * HEARSAY_ERR_PROTOCOL when a required field is missing or the response has a kind that
- * hearsay_next and the other calls do not return.
+ * Converts reply->response, which was decoded into the arena, to the other fields of the reply,
+ * which borrow from the arena; further structs are allocated in the same arena. If the response is
+ * a change of here labels, the caller must set the field `host` afterwards. Returns 0,
+ * HEARSAY_ERR_NOMEM, or HEARSAY_ERR_PROTOCOL when a required field is missing or the response is a
+ * push that no call returns.
  */
-int reply_translate(const struct hearsay_response *response, struct arena *arena,
-                    struct reply *out_reply, struct hearsay_error *out_error);
+int reply_translate(struct reply *reply, struct arena *arena, struct hearsay_error *out_error);
 
 /*
  * Converts a Welcome to public structs in the way of reply_translate. *out_hosts points to the
@@ -36,12 +29,6 @@ int reply_translate(const struct hearsay_response *response, struct arena *arena
  */
 int reply_translate_welcome(const struct msg_welcome *welcome, struct arena *arena,
                             struct hearsay_welcome *out_welcome, struct hearsay_host **out_hosts,
-                            struct hearsay_error *out_error);
-
-/* Makes an array of the notices in the arena. Their texts are borrowed. Returns 0 or
- * HEARSAY_ERR_NOMEM. */
-int reply_translate_notices(const struct hearsay_house_notice *from, size_t count,
-                            struct arena *arena, const struct hearsay_notice **out,
                             struct hearsay_error *out_error);
 
 /* Copies an epoch. */

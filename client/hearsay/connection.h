@@ -221,15 +221,6 @@ struct hearsay_epoch {
     int64_t kept_ms; /* then the server deletes the epoch and all its messages */
 };
 
-/* What the operator says to all who read at a host. It is no message: no guest can make one. */
-struct hearsay_notice {
-    uint32_t number;  /* no other notice of the host has it now */
-    const char *text; /* one line */
-    const char *lang; /* such as "de"; NULL: not said */
-    int64_t since_ms;
-    int64_t until_ms; /* when it ends by itself; 0: it does not */
-};
-
 /* The message store of one access point. */
 struct hearsay_host {
     const char *name;
@@ -253,7 +244,7 @@ struct hearsay_host {
      * oldest first; valid until the next call on the connection. Other clients get them with each
      * answer to a query.
      */
-    const struct hearsay_notice *notices;
+    const struct hearsay_house_notice *notices;
     size_t notice_count;
     uint64_t notices_version; /* another number for other notices; 0: there are none */
     const char *hood;         /* the name of its hood; NULL: it belongs to none */

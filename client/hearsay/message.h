@@ -9,7 +9,7 @@
 #include "base.h"
 #include "connection.h"
 #include "context.h"
-#include "feed.h"
+#include "messages.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -151,10 +151,11 @@ struct hearsay_result {
 struct hearsay_results {
     const struct hearsay_result *results; /* result_count of them */
     size_t result_count;
-    uint64_t comparisons;                 /* filters that the server compared with the query */
-    bool exact;                           /* the result is proven to be the k nearest */
-    bool capped;                          /* the limit on one sender's share left messages out */
-    const struct hearsay_notice *notices; /* the operator's: notice_count of them, oldest first */
+    uint64_t comparisons; /* filters that the server compared with the query */
+    bool exact;           /* the result is proven to be the k nearest */
+    bool capped;          /* the limit on one sender's share left messages out */
+    const struct hearsay_house_notice
+        *notices; /* the operator's: notice_count of them, oldest first */
     size_t notice_count;
     /* No host is missing: the bridge is there, all hosts that `peers` counts have been looked at,
      * and none of them, nor the host itself, is getting messages back or is a copy. `capped` does
@@ -267,30 +268,6 @@ HEARSAY_API int hearsay_summary(struct hearsay *server, const char *host, int ti
 HEARSAY_API int hearsay_here(struct hearsay *server, const char *host, int timeout_ms,
                              const struct hearsay_here **out_here, struct hearsay_error *out_error);
 
-/* What is wrong with a message. */
-enum hearsay_report_kind {
-    HEARSAY_REPORT_ILLEGAL = 1,
-    HEARSAY_REPORT_ABOUT_ME,   /* the message tells something private about the reporter */
-    HEARSAY_REPORT_HARASSMENT, /* the message insults or threatens somebody */
-    HEARSAY_REPORT_SPAM,
-    HEARSAY_REPORT_OTHER
-};
-
-/* A report of a message. */
-struct hearsay_report {
-    const char *host;  /* NULL: the first */
-    const uint8_t *id; /* HEARSAY_ID_BYTES */
-    enum hearsay_report_kind kind;
-    const char *reason; /* one line of at most 1,000 bytes; NULL: none */
-};
-
-/*
- * Reports a message to the operator. When enough senders have reported the message, the server
- * hides it until the operator restores it.
- */
-HEARSAY_API int hearsay_report(struct hearsay *server, const struct hearsay_report *report,
-                               int timeout_ms, struct hearsay_error *out_error);
-
 /* --- many requests at a time ------------------------------------------------------------------ */
 
 /* The answer to a watch (hearsay/watch.h). */
@@ -374,9 +351,6 @@ HEARSAY_API int hearsay_submit_withdraw(struct hearsay *server, const char *host
  * gateway. */
 HEARSAY_API int hearsay_submit_here(struct hearsay *server, const char *host, uint64_t *out_ticket,
                                     struct hearsay_error *out_error);
-/* Submits a report of a message. */
-HEARSAY_API int hearsay_submit_report(struct hearsay *server, const struct hearsay_report *report,
-                                      uint64_t *out_ticket, struct hearsay_error *out_error);
 
 /*
  * Returns the next reply to a submitted request, the next match or the next change of here labels,

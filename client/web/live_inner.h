@@ -33,7 +33,7 @@ bool live_place_read(const char *text, struct live_place *out_place);
 char *live_event_new(const struct board_message *message, size_t *out_bytes);
 
 /* The text of the event with all notices. Owned by the caller; NULL: no memory. */
-char *live_event_house(const struct hearsay_notice *notices, size_t count, size_t *out_bytes);
+char *live_event_house(const struct hearsay_house_notice *notices, size_t count, size_t *out_bytes);
 
 /* A message that phones may show. */
 struct live_known {

@@ -50,7 +50,7 @@ struct page {
     bool asks_to_stay;  /* the form "Stay connected" stands above a list */
     bool may_stay;      /* there is such a form: /about says what it stores */
     /* what the operator says above a list: notice_count of them */
-    const struct hearsay_notice *notices;
+    const struct hearsay_house_notice *notices;
     size_t notice_count;
     uint64_t notices_version; /* as in struct hearsay_host */
 };

@@ -207,7 +207,7 @@ const struct hearsay_request *handler_fixture_about(enum hearsay_request_kind ki
         request.get.id = id;
     } else if (kind == HEARSAY_REQUEST_REPORT) {
         request.report.id = id;
-        request.report.kind = MSG_REPORT_OTHER_KIND;
+        request.report.kind = HEARSAY_REPORT_OTHER_KIND;
     } else {
         request.name = kind == HEARSAY_REQUEST_REMOVE ? "remove" : "restore";
         if (kind == HEARSAY_REQUEST_REMOVE) {

@@ -173,7 +173,7 @@ static const struct hearsay_request sample_requests[] = {
      .summary = {.host = SAMPLE_TEXT("default"), .epoch = 5, .groups = 32}},
     {.id = 17,
      .kind = HEARSAY_REQUEST_REPORT,
-     .report = {.kind = MSG_REPORT_HARASSMENT,
+     .report = {.kind = HEARSAY_REPORT_HARASSMENT,
                 .host = SAMPLE_TEXT("a"),
                 .id = SAMPLE_BYTES(sample_id, 16),
                 .reason = SAMPLE_TEXT("caf\xc3\xa9")}},
@@ -182,12 +182,12 @@ static const struct hearsay_request sample_requests[] = {
      .kind = HEARSAY_REQUEST_REMOVE,
      .remove = {.id = SAMPLE_BYTES(sample_id, 16),
                 .ban = true,
-                .kind = MSG_REPORT_ILLEGAL,
+                .kind = HEARSAY_REPORT_ILLEGAL,
                 .reason = SAMPLE_TEXT("caf\xc3\xa9")}},
     {.id = 20, .kind = HEARSAY_REQUEST_RESTORE, .restore = {.id = SAMPLE_BYTES(sample_id, 16)}},
     {.id = 31,
      .kind = HEARSAY_REQUEST_HIDE,
-     .hide = {.id = SAMPLE_BYTES(sample_id, 16), .kind = MSG_REPORT_OTHER_KIND}},
+     .hide = {.id = SAMPLE_BYTES(sample_id, 16), .kind = HEARSAY_REPORT_OTHER_KIND}},
     {.id = 32, .kind = HEARSAY_REQUEST_DECISIONS, .decisions = {.limit = 7, .before = UINT64_MAX}},
     {.id = 33, .kind = HEARSAY_REQUEST_DECISIONS, .decisions = {.before = 9}},
     {.id = 46,
@@ -313,13 +313,13 @@ static const struct hearsay_summary_group sample_groups[] = {
     {SAMPLE_BYTES(sample_filter, 64), {1, 0}, 2, {320, 192}, 2, UINT64_MAX, INT64_C(1790000000000)},
 };
 
-static const struct msg_figure sample_figures[] = {
+static const struct hearsay_figure sample_figures[] = {
     {SAMPLE_TEXT("messages"), INT64_MAX},
     {SAMPLE_TEXT("host/default/bytes"), 0},
 };
 static const struct hearsay_report_reason sample_reasons[] = {
-    {MSG_REPORT_ILLEGAL, SAMPLE_TEXT("an insult")},
-    {.kind = MSG_REPORT_SPAM},
+    {HEARSAY_REPORT_ILLEGAL, SAMPLE_TEXT("an insult")},
+    {.kind = HEARSAY_REPORT_SPAM},
 };
 static const struct hearsay_reported_message sample_reported[] = {
     {.id = SAMPLE_BYTES(sample_id, 16)},
@@ -336,10 +336,10 @@ static const struct hearsay_reported_message sample_reported[] = {
      .payload_omitted = true,
      .destroyed_ms = 3},
 };
-static const struct msg_decision sample_decisions[] = {
+static const struct hearsay_decision sample_decisions[] = {
     {.act = SAMPLE_TEXT("unban")},
     {UINT64_MAX, INT64_C(1790000000000), SAMPLE_TEXT("hide"), SAMPLE_BYTES(sample_id, 16),
-     MSG_REPORT_SPAM, UINT32_MAX, SAMPLE_TEXT("an advert"), UINT32_MAX, true},
+     HEARSAY_REPORT_SPAM, UINT32_MAX, SAMPLE_TEXT("an advert"), UINT32_MAX, true},
 };
 static const struct hearsay_similar_group sample_similar[] = {
     {.oldest = SAMPLE_BYTES(sample_id, 16), .newest = SAMPLE_BYTES(sample_id, 16)},
@@ -433,7 +433,7 @@ static const struct hearsay_response sample_responses[] = {
     {.id = 46, .kind = HEARSAY_RESPONSE_SIMILAR_LIST, .similar_list = {sample_similar, 2, 5, 9}},
     {.id = 35,
      .kind = HEARSAY_RESPONSE_WAITED,
-     .waited = {SAMPLE_BYTES(sample_id, 16), MSG_REPORT_ABOUT_ME, true, 7}},
+     .waited = {SAMPLE_BYTES(sample_id, 16), HEARSAY_REPORT_ABOUT_ME, true, 7}},
     {.id = 20,
      .kind = HEARSAY_RESPONSE_REPORTED_LIST,
      .reported_list = {sample_reported, 2, 9, SAMPLE_BYTES(sample_hash, LIMIT_CURSOR_BYTES),

@@ -194,11 +194,11 @@ static void put_admin(const struct world *world, const struct w_request *request
         out->restore = (struct hearsay_restore){.host = host, .id = id};
         break;
     case HEARSAY_REQUEST_REPORTED:
-        out->reported = (struct msg_reported){
+        out->reported = (struct hearsay_reported){
             .host = host, .limit = request->number, .pending = request->pending};
         break;
     case HEARSAY_REQUEST_BAN:
-        out->ban = (struct msg_ban){host, hash, filter, request->rule.max_distance_ppm};
+        out->ban = (struct hearsay_ban){host, hash, filter, request->rule.max_distance_ppm};
         break;
     case HEARSAY_REQUEST_UNBAN:
         out->unban = (struct hearsay_unban){host, hash, filter};
@@ -260,16 +260,17 @@ void client_put(struct world *world, struct w_client *client, struct w_request *
     } else if (request->kind == HEARSAY_REQUEST_HERE) {
         out.here = (struct msg_here){.host = host_text(world, request)};
     } else if (request->kind == HEARSAY_REQUEST_REPORT) {
-        out.report = (struct msg_report){.host = host_text(world, request),
-                                         .kind = MSG_REPORT_OTHER_KIND,
-                                         .id = {request->message_id, MESSAGE_ID_BYTES}};
+        out.report = (struct hearsay_report){.host = host_text(world, request),
+                                             .kind = HEARSAY_REPORT_OTHER_KIND,
+                                             .id = {request->message_id, MESSAGE_ID_BYTES}};
         if (request->reason > 0) {
             out.report.reason = text_of(reasons[request->reason]);
-            out.report.kind = (enum msg_report_kind)(MSG_REPORT_OTHER_KIND - request->reason);
+            out.report.kind =
+                (enum hearsay_report_kind)(HEARSAY_REPORT_OTHER_KIND - request->reason);
         }
     } else if (request->kind == HEARSAY_REQUEST_EXPORT) {
         out.export_ =
-            (struct msg_export){.host = host_text(world, request), .limit = request->number};
+            (struct hearsay_export){.host = host_text(world, request), .limit = request->number};
         for (unsigned i = 0; i < 8 && request->has_cursor; i++) {
             cursor[i] = (uint8_t)((uint64_t)request->cursor >> (8 * (7 - i)));
             out.export_.after = (struct hearsay_bytes){cursor, sizeof(cursor)};

@@ -327,10 +327,10 @@ static void report(uint32_t number, struct note *note)
     struct hearsay_request request = {.kind = HEARSAY_REQUEST_REPORT, .name = "report"};
 
     make_id(number, id);
-    request.report = (struct msg_report){.host = host_text(note->host),
-                                         .id = {id, sizeof(id)},
-                                         .reason = {reason, sizeof(reason) - 1},
-                                         .kind = MSG_REPORT_SPAM};
+    request.report = (struct hearsay_report){.host = host_text(note->host),
+                                             .id = {id, sizeof(id)},
+                                             .reason = {reason, sizeof(reason) - 1},
+                                             .kind = HEARSAY_REPORT_SPAM};
     const struct year_answer answer =
         machine_ask(1 + rng_below(people.rng, 20 * SENDERS), &request);
     if (answer.kind != HEARSAY_RESPONSE_REPORT_TAKEN) {

@@ -136,13 +136,13 @@ static void test_calls(void **state)
     assert_string_equal(error.field, "field");
     assert_int_equal(hearsay_withdraw(client, NULL, receipt.id, receipt.token, LONG_MS, &error), 0);
 
-    const struct hearsay_page *page = NULL;
-    const struct hearsay_export first = {.host = NULL};
-    assert_int_equal(hearsay_export(client, &first, LONG_MS, &page, &error), 0);
-    assert_int_equal(page->message_count, 1);
-    assert_int_equal(page->next_bytes, 4);
-    assert_null(page->messages[0].withdraw_hash);
-    assert_string_equal(page->messages[0].message.media_type, "text/plain");
+    const struct hearsay_response *response = NULL;
+    const struct hearsay_request first = {.kind = HEARSAY_REQUEST_EXPORT};
+    assert_int_equal(hearsay_ask(client, &first, LONG_MS, &response, &error), 0);
+    assert_int_equal(response->kind, HEARSAY_RESPONSE_EXPORTED);
+    assert_int_equal(response->exported.message_count, 1);
+    assert_int_equal(response->exported.next.count, 4);
+    assert_null(response->exported.messages[0].withdraw_hash.data);
 
     struct hearsay_pong pong;
     assert_int_equal(hearsay_ping(client, LONG_MS, &pong, NULL), 0);
@@ -182,6 +182,15 @@ static void test_arguments(void **state)
     assert_int_equal(hearsay_submit_query(client, &query, &ticket, &error), HEARSAY_ERR_ARGUMENT);
     assert_int_equal(hearsay_ping(client, -1, NULL, &error), HEARSAY_ERR_ARGUMENT);
     const struct hearsay_reply *reply = NULL;
+    const struct hearsay_response *response = NULL;
+    static const unsigned no_requests[] = {HEARSAY_REQUEST_UNKNOWN, HEARSAY_REQUEST_HELLO, 9999};
+    for (size_t i = 0; i < 3; i++) {
+        struct hearsay_request request = {.kind = (enum hearsay_request_kind)no_requests[i]};
+        assert_int_equal(hearsay_ask(client, &request, LONG_MS, &response, &error),
+                         HEARSAY_ERR_ARGUMENT);
+        assert_int_equal(hearsay_submit(client, &request, &ticket, &error), HEARSAY_ERR_ARGUMENT);
+        assert_string_equal(error.sentence, "there is no such request");
+    }
     assert_int_equal(hearsay_next(client, 0, &reply, &error), HEARSAY_IDLE);
     hearsay_close(client);
     fake_server_stop(&server);
@@ -343,7 +352,7 @@ static void test_epochs_turn(void **state)
     assert_int_not_equal(hearsay_find_host(client, "default")->accept, HEARSAY_ACCEPT_CLOSED);
     assert_int_equal(hearsay_find_host(client, "default")->notice_count, 0);
     assert_int_equal(hearsay_find_host(client, "upstairs")->notice_count, 2);
-    assert_string_equal(hearsay_find_host(client, "upstairs")->notices[1].text, "stays");
+    assert_string_equal(hearsay_find_host(client, "upstairs")->notices[1].text.text, "stays");
     uint64_t version = hearsay_find_host(client, "upstairs")->notices_version;
 
     /* Unasked, and with nothing under way: hearsay_next takes it in, or the socket would stay
@@ -354,7 +363,7 @@ static void test_epochs_turn(void **state)
         assert_true(is_readable(client, LONG_MS));
         assert_int_equal(hearsay_next(client, 0, &reply, &error), HEARSAY_IDLE);
     }
-    assert_string_equal(hearsay_find_host(client, "upstairs")->notices[0].lang, "de");
+    assert_string_equal(hearsay_find_host(client, "upstairs")->notices[0].lang.text, "de");
     assert_true(hearsay_find_host(client, "upstairs")->notices_version != version);
     assert_false(is_readable(client, 0));
 

@@ -120,7 +120,7 @@ static int print_notices(const struct cli *cli, const struct query_options *opti
         out_colour(&cli->out, OUT_BOLD);
         (void)fputs("From the house: ", cli->out.stream);
         out_colour(&cli->out, OUT_PLAIN);
-        out_text(&cli->out, results->notices[i].text, 0);
+        out_text(&cli->out, results->notices[i].text.text, 0);
         (void)fputc('\n', cli->out.stream);
     }
     return code;

@@ -243,6 +243,11 @@ json_t *out_json_millionths(uint32_t millionths)
     return json_real((double)millionths / HEARSAY_DISTANCE_ONE);
 }
 
+const char *out_media_type(const struct hearsay_text *type)
+{
+    return type->text != NULL ? type->text : "text/plain";
+}
+
 bool out_is_text(const char *media_type, const uint8_t *payload, size_t count)
 {
     return media_type != NULL && strncmp(media_type, "text/", 5) == 0 &&
@@ -274,11 +279,11 @@ void out_json_payload(json_t **object, const char *media_type, const uint8_t *pa
     }
 }
 
-json_t *out_json_notice(const struct hearsay_notice *notice)
+json_t *out_json_notice(const struct hearsay_house_notice *notice)
 {
-    json_t *object =
-        json_pack("{s:I, s:s, s:s*, s:o}", "notice", (json_int_t)notice->number, "text",
-                  notice->text, "lang", notice->lang, "since", out_json_time(notice->since_ms));
+    json_t *object = json_pack("{s:I, s:s, s:s*, s:o}", "notice", (json_int_t)notice->number,
+                               "text", notice->text.text, "lang", notice->lang.text, "since",
+                               out_json_time(notice->since_ms));
     if (notice->until_ms != 0) {
         out_json_set(&object, "until", out_json_time(notice->until_ms));
     }

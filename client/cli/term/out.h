@@ -90,6 +90,9 @@ json_t *out_json_base64(const uint8_t *bytes, size_t count);
 json_t *out_json_time(int64_t ms);
 json_t *out_json_millionths(uint32_t millionths); /* a number from 0 to 1 */
 
+/* The media type of a stored message; text/plain if the server leaves it out. */
+const char *out_media_type(const struct hearsay_text *type);
+
 /*
  * Returns whether a payload is shown as text: its type begins with text/, and its bytes are UTF-8
  * without NUL.
@@ -109,7 +112,7 @@ void out_json_payload(json_t **object, const char *media_type, const uint8_t *pa
                       size_t count);
 
 /* A notice as JSON. Its member "notice", which no message has, is the number. NULL: no memory. */
-json_t *out_json_notice(const struct hearsay_notice *notice);
+json_t *out_json_notice(const struct hearsay_house_notice *notice);
 
 /*
  * Converts a result to the JSON object that the query command prints, with the keys id, distance,
