@@ -23,7 +23,7 @@ enum {
     ACK_WORDS = 9     /* $JS.ACK.STREAM.CONSUMER.DELIVERED.SEQ.NUMBER.TIME.PENDING */
 };
 
-enum state {
+enum follow_state {
     FOLLOW_AWAY,   /* no connection */
     FOLLOW_MAKING, /* the consumer is asked for, or soon will be */
     FOLLOW_READY,  /* there is a consumer, and nothing is asked for */
@@ -40,7 +40,7 @@ struct follow {
     char filter[WIRE_SUBJECT_BYTES];
     char own[WIRE_SUBJECT_BYTES]; /* where messages are sent to */
     char consumer[64];
-    enum state state;
+    enum follow_state state;
     bool is_scan;
     bool has_heads;
     bool is_caught_up;
