@@ -3,7 +3,6 @@
 #ifndef DAEMON_COMMANDS_H
 #define DAEMON_COMMANDS_H
 
-#include <stdint.h>
 #include <stdio.h>
 
 #include "daemon/config/config.h"

@@ -7,9 +7,6 @@
 #ifndef PROTO_ARENA_H
 #define PROTO_ARENA_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "core/base/alloc.h"
 
 struct arena_block;

@@ -5,7 +5,6 @@
 #ifndef PROTO_BYTES_H
 #define PROTO_BYTES_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "core/base/alloc.h"

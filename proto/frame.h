@@ -13,7 +13,6 @@
 #ifndef PROTO_FRAME_H
 #define PROTO_FRAME_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "core/base/alloc.h"

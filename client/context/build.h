@@ -8,8 +8,6 @@
 #ifndef CLIENT_CONTEXT_BUILD_H
 #define CLIENT_CONTEXT_BUILD_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "client/hearsay.h"

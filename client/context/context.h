@@ -3,9 +3,6 @@
 #ifndef CLIENT_CONTEXT_CONTEXT_H
 #define CLIENT_CONTEXT_CONTEXT_H
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "client/hearsay.h"
 #include "core/profile/profile.h"
 

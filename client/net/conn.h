@@ -13,10 +13,6 @@
 #ifndef CLIENT_NET_CONN_H
 #define CLIENT_NET_CONN_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "client/hearsay.h"
 #include "client/net/promise.h"
 #include "proto/arena.h"

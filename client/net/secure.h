@@ -6,10 +6,6 @@
 #ifndef CLIENT_NET_SECURE_H
 #define CLIENT_NET_SECURE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "client/hearsay.h"
 #include "proto/tls/tls.h"
 

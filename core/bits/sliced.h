@@ -7,8 +7,6 @@
 #ifndef CORE_BITS_SLICED_H
 #define CORE_BITS_SLICED_H
 
-#include <stdbool.h>
-
 #include "core/bits/bits.h"
 
 /* One number for each lane, in bit-sliced form. */

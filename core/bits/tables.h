@@ -2,13 +2,11 @@
 /*
  * tables: the tables of kernels. Each table is in the file of its name, and bits.c chooses among
  * these tables. Builds for AArch64 have the NEON table; builds for x86-64 have the AVX2 and AVX-512
- * tables; every build has the scalar table. Code may use the AVX2 and AVX-512 tables only if cpu.h
- * says that the machine can run them.
+ * tables; every build has the scalar table. Code may use the AVX2 and AVX-512 tables only if
+ * cpu_has_avx2 and cpu_has_avx512 say that the machine can run them.
  */
 #ifndef CORE_BITS_TABLES_H
 #define CORE_BITS_TABLES_H
-
-#include <stdbool.h>
 
 #include "core/bits/bits.h"
 

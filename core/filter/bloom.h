@@ -13,8 +13,6 @@
 #define CORE_FILTER_BLOOM_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "core/base/hash.h"
 

@@ -30,8 +30,6 @@
 #ifndef CORE_FILTER_COUNTING_H
 #define CORE_FILTER_COUNTING_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "core/base/alloc.h"

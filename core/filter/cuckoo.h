@@ -24,8 +24,6 @@
 #ifndef CORE_FILTER_CUCKOO_H
 #define CORE_FILTER_CUCKOO_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "core/base/alloc.h"

@@ -12,7 +12,6 @@
 #ifndef CORE_FILTER_DECAYING_H
 #define CORE_FILTER_DECAYING_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #include "core/base/alloc.h"

@@ -21,8 +21,6 @@
 #ifndef CORE_FILTER_SCALABLE_H
 #define CORE_FILTER_SCALABLE_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "core/base/alloc.h"

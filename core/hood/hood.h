@@ -19,10 +19,6 @@
 #ifndef CORE_HOOD_HOOD_H
 #define CORE_HOOD_HOOD_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "core/base/alloc.h"
 #include "core/bits/bits.h"
 #include "core/profile/profile.h"

@@ -11,10 +11,6 @@
 #ifndef CORE_INDEX_ENGINE_H
 #define CORE_INDEX_ENGINE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "core/index/index.h"
 
 /* --- memo ------------------------------------------------------------------------------------- */
@@ -54,7 +50,7 @@ void index_memo_put(struct index_memo *memo, size_t place, bool answer);
 
 /*
  * A queue of the ids of messages that were inserted into an index or removed from it, while
- * a renewal (renewal.h) of that index runs. The index adds ids; the renewal takes them, oldest
+ * a renewal (renewal) of that index runs. The index adds ids; the renewal takes them, oldest
  * first.
  *
  * notes_add returns no error, because the index has already been changed. So `failure` stores the

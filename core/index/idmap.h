@@ -15,8 +15,6 @@
 #ifndef CORE_INDEX_IDMAP_H
 #define CORE_INDEX_IDMAP_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "core/base/alloc.h"

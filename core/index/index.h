@@ -16,10 +16,6 @@
 #ifndef CORE_INDEX_INDEX_H
 #define CORE_INDEX_INDEX_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "core/bits/bits.h"
 #include "core/filter/scalable.h"
 #include "core/index/nearest.h"
@@ -85,7 +81,7 @@ static inline bool index_stop_is_wanted(const struct index_stop *stop)
 /*
  * Arranges all messages, so that searches read few filters. Before the call a search usually
  * compares every message, as a list would. Only for an index that has no searches, that was not
- * arranged before, and from which no message was removed. A renewal (renewal.h) arranges any other
+ * arranged before, and from which no message was removed. A renewal (renewal) arranges any other
  * index.
  *
  * 0; INDEX_STOPPED when `stop` (NULL: never) ended the call: then the index is as before;
@@ -95,7 +91,7 @@ int index_arrange(struct index *index, const struct index_stop *stop);
 
 /*
  * Counts the messages that make searches slower than they were right after the index was arranged.
- * A renewal (renewal.h) arranges the index again. O(nodes of the tree).
+ * A renewal (renewal) arranges the index again. O(nodes of the tree).
  */
 struct index_wear {
     size_t unarranged; /* messages in no arranged order: a search usually compares all of them.
@@ -291,7 +287,7 @@ bool index_search_is_exact(const struct index_search *search);
 /*
  * Rebuilds an index while the index serves.
  *
- *   begin    from now on the ids of inserted and removed messages are noted (notes.h)
+ *   begin    from now on the ids of inserted and removed messages are noted (notes)
  *   copy     copies messages out of the index, a bounded number in each call
  *   take     inserts what was copied so far into a second index, so that the copy does not grow
  *            with the index. copy and take take turns

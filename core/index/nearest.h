@@ -16,10 +16,6 @@
 #ifndef CORE_INDEX_NEAREST_H
 #define CORE_INDEX_NEAREST_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "core/base/alloc.h"
 #include "core/filter/distance.h"
 

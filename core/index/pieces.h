@@ -19,8 +19,6 @@
 #ifndef CORE_INDEX_PIECES_H
 #define CORE_INDEX_PIECES_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "core/base/alloc.h"

@@ -7,7 +7,7 @@
 #include "core/index/inner.h"
 
 /*
- * The queue of notes (notes.h) may have as many notes as the index had messages when the renewal
+ * The queue of notes (notes) may have as many notes as the index had messages when the renewal
  * began, but at least this many.
  */
 enum { NOTES_LEAST = 65536 };

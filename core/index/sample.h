@@ -12,9 +12,6 @@
 #ifndef CORE_INDEX_SAMPLE_H
 #define CORE_INDEX_SAMPLE_H
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "core/bits/bits.h"
 #include "core/index/nearest.h"
 

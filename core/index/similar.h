@@ -23,9 +23,6 @@
 #ifndef CORE_INDEX_SIMILAR_H
 #define CORE_INDEX_SIMILAR_H
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "core/index/index.h"
 
 struct similar;

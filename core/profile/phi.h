@@ -30,9 +30,6 @@
 #ifndef CORE_PROFILE_PHI_H
 #define CORE_PROFILE_PHI_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "core/filter/distance.h"
 #include "core/profile/profile.h"
 

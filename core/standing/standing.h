@@ -14,10 +14,6 @@
 #ifndef CORE_STANDING_STANDING_H
 #define CORE_STANDING_STANDING_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "core/index/index.h"
 
 struct standing;

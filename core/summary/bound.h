@@ -10,9 +10,6 @@
 #ifndef CORE_SUMMARY_BOUND_H
 #define CORE_SUMMARY_BOUND_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "core/filter/distance.h"
 #include "core/profile/phi.h"
 

@@ -15,10 +15,6 @@
 #ifndef CORE_SUMMARY_GROUPS_H
 #define CORE_SUMMARY_GROUPS_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "core/base/alloc.h"
 #include "core/profile/profile.h"
 

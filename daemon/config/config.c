@@ -44,10 +44,12 @@ static struct config_host *find_host(struct config *config, const char *name, si
     return NULL;
 }
 
+static_assert(LIMIT_HOST_BYTES + 1 == SETTINGS_NAME_BYTES, "names of hosts");
+
 static int check_host_name(const struct settings_source *source,
                            const struct settings_heading *heading)
 {
-    if (config_type_is_name(heading->label, heading->label_bytes)) {
+    if (settings_is_name(heading->label, heading->label_bytes)) {
         return 0;
     }
     return settings_refuse(source,

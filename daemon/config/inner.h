@@ -21,14 +21,10 @@ int config_check_guests(const struct config *config, const struct settings_sourc
 
 /* --- types.c: types of values of one field each ----------------------------------------------- */
 
-/* Whether a text may be the name of a host or of a hood. */
-bool config_type_is_name(const char *name, size_t length);
-
 extern const struct settings_own config_type_listener; /* struct config: listeners */
 extern const struct settings_own config_type_labels;   /* struct config_host: here */
 extern const struct settings_own config_type_schedule; /* struct config_host: schedule */
 extern const struct settings_own config_type_profile;  /* struct config_host: profile */
-extern const struct settings_own config_type_hood;     /* struct config_host: hood */
 
 /* --- presets.c, made by scripts/embed: for --print-config NAME -------------------------------- */
 

@@ -298,8 +298,8 @@ static const struct settings_key keys[] = {
          "prefix that holds its address, instead of those of here and here_file. At most 65,536 "
          "lines and 16M; # begins a comment. The daemon looks at the file every second. A wrong "
          "line is logged and left out; if nothing can be read, nothing changes."},
-    {HOST_KEY("hood", hood), SETTINGS_TYPE_OWN, .own = &config_type_hood, .standard_note = "none",
-     .example = "campus", .reloadable = true,
+    {HOST_KEY("hood", hood), SETTINGS_TYPE_NAME, .standard_note = "none", .example = "campus",
+     .reloadable = true,
      .help = "The hood of this host. Hosts with the same hood agree to be searched together: a "
              "client of one of them may ask all of them (hearsay query --hood). Only messages in "
              "epoch 0 are found from other hosts, and only at hosts with the same profile. Without "

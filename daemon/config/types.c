@@ -189,54 +189,6 @@ const struct settings_own config_type_schedule = {
     .print = schedules_print,
 };
 
-/* --- names ------------------------------------------------------------------------------------ */
-
-bool config_type_is_name(const char *name, size_t length)
-{
-    if (length == 0 || length > LIMIT_HOST_BYTES || name[0] == '-' || name[length - 1] == '-') {
-        return false;
-    }
-    for (size_t i = 0; i < length; i++) {
-        if (!(name[i] >= 'a' && name[i] <= 'z') && !(name[i] >= '0' && name[i] <= '9') &&
-            name[i] != '-') {
-            return false;
-        }
-    }
-    return true;
-}
-
-static int hood_set(const struct settings_source *source, const struct settings_key *key,
-                    void *base, const char *value)
-{
-    struct config_host *host = base;
-    size_t length = strlen(value);
-
-    if (!config_type_is_name(value, length)) {
-        return settings_refuse(source,
-                               "`%s` must be 1 to %d letters a-z, digits and inner hyphens, such "
-                               "as campus; not `%.200s`",
-                               key->name, LIMIT_HOST_BYTES, value);
-    }
-    memcpy(host->hood, value, length + 1);
-    return 0;
-}
-
-static void hood_print(const struct settings_key *key, const void *base, FILE *out)
-{
-    const struct config_host *host = base;
-
-    if (host->hood[0] != '\0') {
-        (void)fprintf(out, "%s = %s\n", key->name, host->hood);
-    }
-}
-
-const struct settings_own config_type_hood = {
-    .name = "name",
-    .form = "a name, such as campus",
-    .set = hood_set,
-    .print = hood_print,
-};
-
 /* --- profiles --------------------------------------------------------------------------------- */
 
 static int profile_set(const struct settings_source *source, const struct settings_key *key,

@@ -11,8 +11,6 @@
 #ifndef DAEMON_DEVICE_NEIGHBOUR_TABLE_H
 #define DAEMON_DEVICE_NEIGHBOUR_TABLE_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "core/base/alloc.h"

@@ -25,8 +25,8 @@ static uint64_t set_bits(const struct epoch *epoch, uint32_t bits)
 }
 
 /*
- * The figures reported and hides_withheld are left out while they are 0: the figures of 64 hosts
- * must fit one frame.
+ * The figures reported and hides_withheld_total are left out while they are 0: the figures of 64
+ * hosts must fit one frame.
  */
 static void add_moderation(const struct host *host, struct figures *figures)
 {
@@ -40,7 +40,7 @@ static void add_moderation(const struct host *host, struct figures *figures)
         figures_add(figures, counts.reported, "host/%s/reported", name);
     }
     if (host->hide_rate.withheld > 0) {
-        figures_add(figures, host->hide_rate.withheld, "host/%s/hides_withheld", name);
+        figures_add(figures, host->hide_rate.withheld, "host/%s/hides_withheld_total", name);
     }
 }
 
@@ -115,7 +115,7 @@ static void add_metrics(struct service *service, struct figures *figures)
 static void add_departures(struct service *service, struct figures *figures)
 {
     for (int i = 0; i < DEPARTURES; i++) {
-        figures_add(figures, service->metrics.left[i], "left_%s_total",
+        figures_add(figures, service->metrics.left[i], "left/%s/messages_total",
                     metrics_departure((enum departure)i));
     }
     figures_add(figures, service->metrics.reports, "report_total");
@@ -147,9 +147,9 @@ static void add_store(struct service *service, struct figures *figures)
     struct persist_counters counters = {0};
 
     service->persist->interface->count(service->persist, &counters);
-    figures_add(figures, counters.transactions, "store_transactions");
+    figures_add(figures, counters.transactions, "store_transactions_total");
     figures_add(figures, counters.operations, "store_operations");
-    figures_add(figures, counters.failures, "store_failures");
+    figures_add(figures, counters.failures, "store_failures_total");
     figures_add(figures, counters.scrubs, "store_scrubs");
     figures_add(figures, counters.file_bytes, "store_file_bytes");
     figures_add(figures, counters.log_bytes, "store_log_bytes");

@@ -9,9 +9,6 @@
 #ifndef DAEMON_HANDLER_ASK_H
 #define DAEMON_HANDLER_ASK_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "daemon/host/requester.h"
 #include "daemon/host/service.h"
 #include "proto/msg.h"

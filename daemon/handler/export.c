@@ -35,24 +35,6 @@ static int64_t read_cursor(const uint8_t *bytes)
     return position > INT64_MAX ? INT64_MAX : (int64_t)position;
 }
 
-static void fill_exported(const struct persist_message *message,
-                          struct hearsay_exported_message *out)
-{
-    *out = (struct hearsay_exported_message){
-        .id = {message->id, MESSAGE_ID_BYTES},
-        .epoch = message->epoch,
-        .filter = {message->filter, message->filter_bytes},
-        .media_type = {message->media_type, message->media_type_bytes},
-        .payload = {message->payload, message->payload_bytes},
-        .deposited_ms = message->deposited_ms,
-        .expires_ms = message->expires_ms,
-        .reach_ppm = message->reach_ppm,
-    };
-    if (message->can_withdraw) {
-        out->withdraw_hash = (struct hearsay_bytes){message->withdraw_hash, LIMIT_HASH_BYTES};
-    }
-}
-
 static void on_exported(struct persist_read *read)
 {
     struct export_job *page = CONTAINER_OF(read, struct export_job, read);
@@ -77,7 +59,9 @@ static void on_exported(struct persist_read *read)
 
         if (!message_expired(message->expires_ms,
                              now_ms)) { /* the store deletes it a little later */
-            fill_exported(message, &messages[response.exported.message_count++]);
+            struct hearsay_exported_message *out = &messages[response.exported.message_count++];
+            job_fill_exported(message, out);
+            out->epoch = message->epoch;
         }
     }
     response.exported.messages = messages;

@@ -8,10 +8,6 @@
 #ifndef DAEMON_HANDLER_HANDLER_H
 #define DAEMON_HANDLER_HANDLER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "daemon/host/requester.h"
 #include "daemon/host/service.h"
 #include "proto/msg.h"

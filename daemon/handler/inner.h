@@ -3,10 +3,6 @@
 #ifndef DAEMON_HANDLER_INNER_H
 #define DAEMON_HANDLER_INNER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "daemon/handler/ask.h"
 #include "daemon/host/room.h"
 
@@ -71,7 +67,7 @@ void handler_here_welcome(struct service *service, const struct requester *clien
  *   1. form    epoch, filter, fill, payload size, time to live
  *   2. known   if the host has a message of this id that has not expired, checks 3 to 5 are
  *              skipped
- *   3. mode    the accept mode is `open` or `review` (accept_mode.h)
+ *   3. mode    the accept mode is `open` or `review` (accept_mode)
  *   4. ban     no ban of the operator applies to the payload or the filter
  *   5. room    caps and the sender's share allow the message, or others can be removed (room.h)
  *

@@ -200,3 +200,19 @@ void job_fail_write(struct job *job, const char *reason)
                      "the message store could not write to its storage; nothing was changed, "
                      "try again later");
 }
+
+void job_fill_exported(const struct persist_message *message, struct hearsay_exported_message *out)
+{
+    *out = (struct hearsay_exported_message){
+        .id = {message->id, MESSAGE_ID_BYTES},
+        .filter = {message->filter, message->filter_bytes},
+        .media_type = {message->media_type, message->media_type_bytes},
+        .payload = {message->payload, message->payload_bytes},
+        .deposited_ms = message->deposited_ms,
+        .expires_ms = message->expires_ms,
+        .reach_ppm = message->reach_ppm,
+    };
+    if (message->can_withdraw) {
+        out->withdraw_hash = (struct hearsay_bytes){message->withdraw_hash, LIMIT_HASH_BYTES};
+    }
+}

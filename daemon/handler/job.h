@@ -78,6 +78,12 @@ void job_read(struct job *job, struct persist_read *read);
 /* Releases the data of a read before the job ends. */
 void job_release(struct job *job);
 
+/*
+ * Fills a message of an answer from a stored message, from which it borrows: all that a deposit
+ * had, and when and until when. Its epoch, state and reports are left 0.
+ */
+void job_fill_exported(const struct persist_message *message, struct hearsay_exported_message *out);
+
 /* Answers, and ends the job. */
 void job_finish(struct job *job, const struct hearsay_response *response);
 void job_succeed(struct job *job, enum hearsay_response_kind kind); /* a response without content */

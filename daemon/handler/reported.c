@@ -165,19 +165,31 @@ static size_t fill_list(struct reported_job *job, struct hearsay_reported_messag
     return count;
 }
 
+/* Room in the arena for what was read. NULL: the read failed, or there is no memory, and the job
+ * has ended. */
+static struct hearsay_reported_message *take_messages(struct job *job,
+                                                      const struct persist_read *read)
+{
+    struct hearsay_reported_message *messages = NULL;
+
+    if (read->failed) {
+        job_fail_read(job, read->reason);
+        return NULL;
+    }
+    messages = arena_take_zeroed(&job->service->arena, read->entry_count + 1, sizeof(*messages));
+    if (messages == NULL) {
+        job_fail_memory(job);
+    }
+    return messages;
+}
+
 static void on_list_read(struct persist_read *read)
 {
     struct reported_job *job = CONTAINER_OF(read, struct reported_job, read);
     struct service *service = job->base.service;
+    struct hearsay_reported_message *messages = take_messages(&job->base, read);
 
-    if (read->failed) {
-        job_fail_read(&job->base, read->reason);
-        return;
-    }
-    struct hearsay_reported_message *messages =
-        arena_take_zeroed(&service->arena, read->entry_count + 1, sizeof(*messages));
     if (messages == NULL) {
-        job_fail_memory(&job->base);
         return;
     }
     uint8_t cursor[REVIEW_CURSOR_BYTES];
@@ -364,15 +376,9 @@ static void on_page_read(struct persist_read *read)
                                         .kind = HEARSAY_RESPONSE_REPORTED_LIST};
     uint8_t cursors[2][CURSOR_BYTES];
     size_t read_count;
+    struct hearsay_reported_message *messages = take_messages(&job->base, read);
 
-    if (read->failed) {
-        job_fail_read(&job->base, read->reason);
-        return;
-    }
-    struct hearsay_reported_message *messages =
-        arena_take_zeroed(&service->arena, read->entry_count + 1, sizeof(*messages));
     if (messages == NULL) {
-        job_fail_memory(&job->base);
         return;
     }
     response.reported_list.message_count = fill_page(job, messages, &read_count);

@@ -19,9 +19,6 @@
 #define DAEMON_HOST_ARRANGE_H
 
 #include <stdatomic.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "daemon/host/host.h"
 #include "daemon/system/worker.h"

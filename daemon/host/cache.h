@@ -6,10 +6,6 @@
 #ifndef DAEMON_HOST_CACHE_H
 #define DAEMON_HOST_CACHE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "core/index/nearest.h"
 
 struct cache;

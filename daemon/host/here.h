@@ -8,9 +8,6 @@
 #ifndef DAEMON_HOST_HERE_H
 #define DAEMON_HOST_HERE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "core/base/alloc.h"
 #include "proto/msg.h"
 

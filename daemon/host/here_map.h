@@ -15,8 +15,6 @@
 #ifndef DAEMON_HOST_HERE_MAP_H
 #define DAEMON_HOST_HERE_MAP_H
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "core/base/alloc.h"

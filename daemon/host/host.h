@@ -7,10 +7,6 @@
 #ifndef DAEMON_HOST_HOST_H
 #define DAEMON_HOST_HOST_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "core/filter/counting.h"
 #include "core/index/worth.h"
 #include "core/standing/standing.h"

@@ -11,10 +11,6 @@
 #ifndef DAEMON_HOST_MODERATION_H
 #define DAEMON_HOST_MODERATION_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "core/index/idmap.h"
 #include "core/index/index.h"
 #include "core/index/nearest.h"

@@ -8,10 +8,6 @@
 #ifndef DAEMON_HOST_REQUESTER_H
 #define DAEMON_HOST_REQUESTER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "daemon/host/here_map.h"
 #include "daemon/limits/resume.h"
 
@@ -100,7 +96,7 @@ struct requester {
     size_t work_bytes;       /* memory that the work holds, about */
     size_t answer_bytes;     /* output that the answers may take, about */
     struct watcher *watcher; /* its watches; NULL: it never had one */
-    /* its request Wait (watch/wait.h): number of the request, and the host; 0: there is none */
+    /* its request Wait (watch/watch.h): number of the request, and the host; 0: there is none */
     uint64_t wait_id;
     const struct host *wait_host;
     uint8_t resume_token[RESUME_TOKEN_BYTES]; /* random */

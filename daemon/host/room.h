@@ -17,8 +17,6 @@
 #ifndef DAEMON_HOST_ROOM_H
 #define DAEMON_HOST_ROOM_H
 
-#include <stdint.h>
-
 #include "daemon/host/host.h"
 
 struct service;

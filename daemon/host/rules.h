@@ -7,10 +7,6 @@
 #ifndef DAEMON_HOST_RULES_H
 #define DAEMON_HOST_RULES_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "core/base/alloc.h"
 #include "core/profile/profile.h"
 #include "daemon/config/schedule.h"

@@ -15,10 +15,6 @@
 #ifndef DAEMON_HOST_SERVICE_H
 #define DAEMON_HOST_SERVICE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "daemon/host/arrange.h"
 #include "daemon/host/cache.h"
 #include "daemon/host/clock.h"

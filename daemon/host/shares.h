@@ -23,9 +23,6 @@
 #ifndef DAEMON_HOST_SHARES_H
 #define DAEMON_HOST_SHARES_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "core/base/alloc.h"
 #include "core/index/idmap.h"
 #include "core/index/nearest.h"

@@ -10,8 +10,6 @@
 #ifndef DAEMON_LIMITS_COST_H
 #define DAEMON_LIMITS_COST_H
 
-#include <stdint.h>
-
 #include "daemon/limits/sender.h"
 #include "proto/msg.h"
 

@@ -42,6 +42,6 @@ void drops_note(struct drops *drops, enum drop reason, uint64_t session, int64_t
 void drops_add_figures(const struct drops *drops, struct figures *figures)
 {
     for (int i = 0; i < DROPS; i++) {
-        figures_add(figures, drops->totals[i], "dropped_%s_total", reasons[i].name);
+        figures_add(figures, drops->totals[i], "dropped/%s/sessions_total", reasons[i].name);
     }
 }

@@ -6,8 +6,6 @@
 #ifndef DAEMON_LIMITS_DROPS_H
 #define DAEMON_LIMITS_DROPS_H
 
-#include <stdint.h>
-
 #include "daemon/system/log.h"
 #include "proto/msg.h"
 

@@ -6,7 +6,6 @@
 #ifndef DAEMON_LIMITS_FIGURES_H
 #define DAEMON_LIMITS_FIGURES_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "proto/arena.h"

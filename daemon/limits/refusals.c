@@ -48,7 +48,7 @@ void refusals_add_figures(const struct refusals *refusals, struct figures *figur
         for (size_t i = 0; upper[i] != '\0' && i + 1 < sizeof(name); i++) {
             name[i] = (char)tolower((unsigned char)upper[i]);
         }
-        figures_add(figures, refusals->codes[code], "refused_%s_total", name);
+        figures_add(figures, refusals->codes[code], "refused/%s/requests_total", name);
     }
     figures_add(figures, refusals->connections, "refused_connections_total");
 }

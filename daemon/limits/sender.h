@@ -25,9 +25,6 @@
 #ifndef DAEMON_LIMITS_SENDER_H
 #define DAEMON_LIMITS_SENDER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/socket.h>
 
 #include "core/base/alloc.h"

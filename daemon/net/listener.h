@@ -7,7 +7,6 @@
 #ifndef DAEMON_NET_LISTENER_H
 #define DAEMON_NET_LISTENER_H
 
-#include <stdbool.h>
 #include <sys/types.h>
 
 #include <uv.h>

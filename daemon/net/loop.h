@@ -11,7 +11,6 @@
 #define DAEMON_NET_LOOP_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include <uv.h>
 

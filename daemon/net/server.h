@@ -14,10 +14,6 @@
 #ifndef DAEMON_NET_SERVER_H
 #define DAEMON_NET_SERVER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include <uv.h>
 
 #include "daemon/config/options.h"

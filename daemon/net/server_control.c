@@ -25,7 +25,7 @@ static void add_figures(void *context, struct figures *figures)
     refusals_add_figures(&server->sessions.refusals, figures);
     if (server_tls_not_after_ms(&server->tls) > 0) {
         figures_add(figures, (uint64_t)server_tls_not_after_ms(&server->tls),
-                    "certificate_not_after");
+                    "certificate_not_after_timestamp_ms");
     }
     if (uv_resident_set_memory(&resident) == 0) {
         figures_add(figures, resident, "resident_bytes");
@@ -34,7 +34,7 @@ static void add_figures(void *context, struct figures *figures)
         figures_add(figures, usage.ru_oublock * WRITTEN_BLOCK_BYTES, "written_bytes_total");
     }
     figures_add(figures, !server->was_refused, "reload_ok");
-    figures_add(figures, (uint64_t)server->read_ms, "reload_ms");
+    figures_add(figures, (uint64_t)server->read_ms, "reload_timestamp_ms");
 }
 
 static int on_reload(void *context, char *out_reason)

@@ -36,9 +36,6 @@
 #ifndef DAEMON_NET_SESSION_H
 #define DAEMON_NET_SESSION_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "daemon/handler/handler.h"
 #include "daemon/limits/drops.h"
 #include "daemon/net/loop.h"
@@ -165,7 +162,7 @@ void sessions_end_congestion(struct sessions *all);
  * Accepts the connection that waits at `listener`. Returns 0; SESSION_REFUSED; or a negative libuv
  * error, after which the connection is closed or still waits. A connection is refused if it exceeds
  * a limit of its address, if there are too many sessions and none may be dropped for it
- * (session_evict.h), or if its user may not use a gateway's listener. A refused client gets an
+ * (session_evict), or if its user may not use a gateway's listener. A refused client gets an
  * error, or its connection is closed without one.
  */
 enum { SESSION_REFUSED = 1 };

@@ -6,9 +6,6 @@
 #ifndef DAEMON_NET_SESSION_INNER_H
 #define DAEMON_NET_SESSION_INNER_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "daemon/net/session.h"
 
 /* retry_after_ms of the error that says that too many connections are open */

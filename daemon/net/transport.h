@@ -12,8 +12,6 @@
 #ifndef DAEMON_NET_TRANSPORT_H
 #define DAEMON_NET_TRANSPORT_H
 
-#include <stdbool.h>
-
 #include <uv.h>
 
 #include "proto/bytes.h"

@@ -123,6 +123,7 @@ int settings_set(const struct settings_source *source, const struct settings_key
         return settings_parse_path(source, key->name, value, field, key->width);
     case SETTINGS_TYPE_USER:
     case SETTINGS_TYPE_GROUP:
+    case SETTINGS_TYPE_NAME:
         return settings_parse_name(source, key->type, key->name, value, field, key->width);
     case SETTINGS_TYPE_OWN:
         return key->own->set(source, key, base, value);
@@ -141,6 +142,7 @@ int settings_check_unchanged(const struct settings_source *source, const struct 
     case SETTINGS_TYPE_PATH:
     case SETTINGS_TYPE_USER:
     case SETTINGS_TYPE_GROUP:
+    case SETTINGS_TYPE_NAME:
         if (strcmp((const char *)running + key->offset, (const char *)fresh + key->offset) == 0) {
             return 0;
         }

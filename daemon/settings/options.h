@@ -79,7 +79,7 @@ struct settings_option {
 struct settings_heading;
 
 /* What differs from program to program. A `config` points to the program's struct of its
- * configuration, which begins with a struct settings_config (config.h). */
+ * configuration, which begins with a struct settings_config. */
 struct settings_program {
     const char *name;
     const char *version;

@@ -36,6 +36,7 @@ static void print_key(const struct settings_key *key, const void *base, FILE *ou
         break;
     case SETTINGS_TYPE_USER:
     case SETTINGS_TYPE_GROUP:
+    case SETTINGS_TYPE_NAME:
         if (text[0] != '\0') {
             (void)fprintf(out, "%s = %s\n", key->name, text);
         }

@@ -11,9 +11,6 @@
 #ifndef DAEMON_SETTINGS_TABLE_H
 #define DAEMON_SETTINGS_TABLE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
 #include "daemon/settings/value.h"

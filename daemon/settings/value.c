@@ -105,6 +105,8 @@ static const struct {
     [SETTINGS_TYPE_PATH] = {"path", "an absolute path, such as /var/lib/hearsay", 0},
     [SETTINGS_TYPE_USER] = {"user", "a user's name, such as hearsay", 0},
     [SETTINGS_TYPE_GROUP] = {"group", "a group's name, such as hearsay", 0},
+    [SETTINGS_TYPE_NAME] = {"name",
+                            "a name of letters a-z, digits and inner hyphens, such as campus", 0},
 };
 
 const char *settings_type_form(enum settings_type type)
@@ -358,6 +360,18 @@ int settings_parse_path(const struct settings_source *source, const char *key, c
     return 0;
 }
 
+bool settings_is_name(const char *name, size_t length)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
+    size_t fits = 0;
+
+    while (fits < length && name[fits] != '\0' && strchr(letters, name[fits]) != NULL) {
+        fits++;
+    }
+    return fits == length && length > 0 && length < SETTINGS_NAME_BYTES && name[0] != '-' &&
+           name[length - 1] != '-';
+}
+
 int settings_parse_name(const struct settings_source *source, enum settings_type type,
                         const char *key, const char *text, char *out, size_t room)
 {
@@ -365,8 +379,12 @@ int settings_parse_name(const struct settings_source *source, enum settings_type
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789-.";
     size_t length = strlen(text);
 
-    if (length >= room || text[0] == '-' || text[0] == '.' || is_digit(text[0]) ||
-        strspn(text, letters) != length) {
+    bool is_right = type == SETTINGS_TYPE_NAME
+                        ? settings_is_name(text, length)
+                        : text[0] != '-' && text[0] != '.' && !is_digit(text[0]) &&
+                              strspn(text, letters) == length;
+
+    if (length >= room || !is_right) {
         return settings_refuse(source, "`%s` must be %s, of at most %zu letters; not `%.200s`", key,
                                types[type].form, room - 1, text);
     }

@@ -21,10 +21,10 @@ enum {
     SETTINGS_REASON_BYTES = REASON_BYTES
 };
 
-enum { SETTINGS_KEYS_MAX = 96, SETTINGS_FILE_BYTES = 4096 };
+enum { SETTINGS_KEYS_MAX = 96, SETTINGS_FILE_BYTES = 4096, SETTINGS_NAME_BYTES = 64 };
 
-/* What the configuration of every program begins with. It stands here, and not in config.h, because
- * the struct of a configuration is included far more often than what reads one. */
+/* What the configuration of every program begins with. It stands here, and not in options.h,
+ * because the struct of a configuration is included far more often than what reads one. */
 struct settings_config {
     char file[SETTINGS_FILE_BYTES]; /* "": no file was read */
     /*
@@ -46,6 +46,7 @@ enum settings_type {
     SETTINGS_TYPE_PATH,
     SETTINGS_TYPE_USER,  /* the name of a user of the system */
     SETTINGS_TYPE_GROUP, /* the name of a group of the system */
+    SETTINGS_TYPE_NAME,  /* the name of a host, of a hood or of an access point */
     SETTINGS_TYPE_OWN    /* a type that only one program has: struct settings_own */
 };
 
@@ -105,9 +106,15 @@ int settings_parse_path(const struct settings_source *source, const char *key, c
                         char *out, size_t room);
 
 /*
- * Parses the name of a user or a group. It has letters a-z and A-Z, digits, `_`, `-` and `.`,
- * begins with a letter or `_`, and fits into `room` bytes with its NUL. Returns 0, or
- * SETTINGS_REFUSED with a sentence that names the key `key`.
+ * Whether a text of `length` bytes may be the name of a host, of a hood or of an access point: 1 to
+ * SETTINGS_NAME_BYTES - 1 letters a-z, digits and inner hyphens.
+ */
+bool settings_is_name(const char *name, size_t length);
+
+/*
+ * Parses a name: of a host, as settings_is_name says; or of a user or a group, which has letters
+ * a-z and A-Z, digits, `_`, `-` and `.`, and begins with a letter or `_`. The name fits into `room`
+ * bytes with its NUL. Returns 0, or SETTINGS_REFUSED with a sentence that names the key `key`.
  */
 int settings_parse_name(const struct settings_source *source, enum settings_type type,
                         const char *key, const char *text, char *out, size_t room);

@@ -8,9 +8,6 @@
 #ifndef DAEMON_STORE_DATABASE_H
 #define DAEMON_STORE_DATABASE_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include <sqlite3.h>
 
 #include "core/filter/cuckoo.h"
@@ -164,7 +161,7 @@ struct store_database {
     uint8_t store_id[PERSIST_STORE_ID_BYTES];
     struct store_state state;
     struct store_state before;        /* state as it was at begin */
-    struct store_evictions evictions; /* of the transaction, not in the table yet (evicted.h) */
+    struct store_evictions evictions; /* of the transaction, not in the table yet (ops.h) */
     struct store_marks marks;         /* the ids that have a tombstone */
     struct store_numbers *numbers;    /* borrowed */
     /* messages of the transaction that the table `message` does not have yet, but `numbers` has */

@@ -16,10 +16,6 @@
 #ifndef DAEMON_STORE_PERSIST_H
 #define DAEMON_STORE_PERSIST_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "core/index/nearest.h"
 #include "proto/limits.h"
 

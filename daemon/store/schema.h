@@ -41,7 +41,7 @@ enum store_use {
 int store_schema_connect(const char *path, const char *vfs, enum store_use use, sqlite3 **out_db);
 
 /*
- * Opens or creates the database for its one writer, and checks the database (see check.h). Returns
+ * Opens or creates the database for its one writer, and checks the database (see check). Returns
  * 0; or -ERR_DAMAGED, -ERR_VERSION, -ERR_STORAGE or -ERR_NOMEM with a sentence in out_reason
  * (PERSIST_REASON_BYTES). With -ERR_DAMAGED and -ERR_VERSION the file is unchanged, bit by bit.
  * O(size of the file). `page_bytes`: the size of the pages of a new database, one of enum

@@ -10,10 +10,6 @@
 #ifndef DAEMON_STORE_SPACE_H
 #define DAEMON_STORE_SPACE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "daemon/store/persist.h"
 
 enum {

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_tables: the tables of the database, in the version STORE_VERSION (table.h). Results are
+ * store_tables: the tables of the database, in the version STORE_VERSION. Results are
  * SQLite's codes.
  */
 #ifndef DAEMON_STORE_TABLES_H
 #define DAEMON_STORE_TABLES_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include <sqlite3.h>
 

@@ -10,8 +10,6 @@
 #ifndef DAEMON_SYSTEM_READ_POOL_H
 #define DAEMON_SYSTEM_READ_POOL_H
 
-#include <stdbool.h>
-
 #include "core/base/alloc.h"
 
 /*

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * worker: the interface for long work on another thread. worker_uv.h implements it on libuv's pool.
+ * worker: the interface for long work on another thread. runtime.h implements it on libuv's pool.
  */
 #ifndef DAEMON_SYSTEM_WORKER_H
 #define DAEMON_SYSTEM_WORKER_H

@@ -61,6 +61,6 @@ void watch_add_figures(const struct service *service, struct figures *figures)
     figures_add(figures, counts->bytes, "matches_waiting_bytes");
     figures_add(figures, counts->pending, "match_deposits_waiting");
     figures_add(figures, state->pending_bytes, "match_deposits_waiting_bytes");
-    figures_add(figures, counts->slow, "watch_dropped_slow_total");
-    figures_add(figures, counts->failed, "watch_dropped_failed_total");
+    figures_add(figures, counts->slow, "watch_dropped/slow/clients_total");
+    figures_add(figures, counts->failed, "watch_dropped/failed/clients_total");
 }

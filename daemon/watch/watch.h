@@ -12,10 +12,6 @@
 #ifndef DAEMON_WATCH_WATCH_H
 #define DAEMON_WATCH_WATCH_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "core/standing/standing.h"
 #include "daemon/host/requester.h"
 #include "daemon/host/service.h"

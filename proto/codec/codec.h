@@ -10,10 +10,6 @@
 #ifndef PROTO_CODEC_CODEC_H
 #define PROTO_CODEC_CODEC_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "proto/arena.h"
 #include "proto/bytes.h"
 #include "proto/limits.h"

@@ -3,10 +3,6 @@
 #ifndef PROTO_CODEC_INNER_H
 #define PROTO_CODEC_INNER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include <protobuf-c/protobuf-c.h>
 
 #include "proto/codec/codec.h"

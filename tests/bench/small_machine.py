@@ -334,11 +334,11 @@ def run_rate(machine, daemon, workload, rate):
     daemon.start()
     warm_up(daemon, workload, rate)
     device, process = settle(machine), process_written(daemon.process.pid)
-    before = figures_of(daemon)["store_transactions"]
+    before = figures_of(daemon)["store_transactions_total"]
     with daemon.administrator() as client:
         answers = deposit_at(client, workload, rate)
     assert all(answer.WhichOneof("body") == "deposited" for answer in answers)
-    commits = figures_of(daemon)["store_transactions"] - before
+    commits = figures_of(daemon)["store_transactions_total"] - before
     process = process_written(daemon.process.pid) - process
     device = None if device is None else settle(machine) - device
     daemon.stop()

@@ -27,7 +27,7 @@ class LeafHub(hub_cluster.Hub):
     def _server(self, name, node):
         leaf_port = self.nodes[HUB].port + hub_cluster.ROUTE_OFFSET
         text = (f'server_name: {name}\nlisten: "127.0.0.1:{node.port}"\n{self._tls(name)}\n'
-                # what setup-hub does with imports and exports of accounts: hub/rights.h
+                # what setup-hub does with imports and exports of accounts: hub/setup_inner.h
                 'mappings: { "q.*.*": "a.$1.$2.somebody" }\n')
         if name == HUB:
             return f'{text}leafnodes {{ listen: "127.0.0.1:{leaf_port}"\n{self._tls(name)} }}\n'

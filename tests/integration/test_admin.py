@@ -93,7 +93,7 @@ def test_numbers(make_daemon, rng, sanitized):
         assert now[f"{name}_p99_us"] <= now[f"{name}_max_us"]
         assert now[f"{name}_per_minute"] > 0
     assert now["deposit_max_us"] > 0, "a commit takes more than a microsecond"
-    assert now["store_operations"] >= 40 and now["store_failures"] == 0
+    assert now["store_operations"] >= 40 and now["store_failures_total"] == 0
     assert now["store_file_bytes"] > 0
     assert now["resident_bytes"] > 1 << 20 or sanitized.startswith("qemu")  # which says 0
     assert now["sessions"] == 1 and now["messages_max"] == 100000
@@ -194,7 +194,7 @@ def test_watch_figures(make_daemon, rng):
             assert (found["watch_filters"], found["watch_filters_max"]) == (4, 70)
             assert found["watch_index_bytes"] > 1000
             assert (found["matches_total"], found["matches_waiting"]) == (4, 0)
-            assert found["watch_dropped_slow_total"] == found["watch_dropped_failed_total"] == 0
+            assert found["watch_dropped/slow/clients_total"] == found["watch_dropped/failed/clients_total"] == 0
             page = cli.ok("admin", "stats")
             assert "watches    2 of 1 client, with 4 of 70 filters; 0 catching up\n" in page
             assert " 4 matches pushed, 0 waiting, " in page
@@ -213,7 +213,7 @@ def test_dropped_figures(make_daemon):
     with daemon.administrator() as administrator, daemon.client(hello=False) as silent:
         silent.receive_until_end()
         found = figures(administrator)
-        assert found["dropped_hello_total"] == 1
+        assert found["dropped/hello/sessions_total"] == 1
         assert sum(value for name, value in found.items() if name.startswith("dropped_")) == 1
     assert "\ndropped    1 hello\n" in cli.ok("admin", "stats")
 

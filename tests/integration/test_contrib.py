@@ -18,9 +18,9 @@ from web_runner import make_web  # noqa: F401 (a fixture)
 FOLDER = os.path.join(wire.ROOT, "contrib", "prometheus")
 RULES, TESTS, DASHBOARD = "hearsay.rules.yml", "hearsay.rules.test.yml", "hearsay-dashboard.json"
 # Those that a daemon without TLS and without reports does not have.
-ABSENT = {"hearsay_certificate_not_after_timestamp_seconds", "hearsay_hides_withheld_total"}
+ABSENT = {"hearsay_certificate_not_after_timestamp_seconds", "hearsay_host_hides_withheld_total"}
 # For who looks, in no alert and no panel.
-FOR_PEOPLE = {"hearsay_last_reload_timestamp_seconds", "hearsay_web_last_reload_timestamp_seconds"}
+FOR_PEOPLE = {"hearsay_reload_timestamp_seconds", "hearsay_web_last_reload_timestamp_seconds"}
 
 
 def read(name):

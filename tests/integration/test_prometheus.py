@@ -2,6 +2,7 @@
 """hearsay admin stats --prometheus: the format, the numbers, the file; nothing in labels that says
 who or where."""
 
+import json
 import os
 import re
 import shutil
@@ -16,15 +17,16 @@ import hearsay_wire as wire
 from hearsay_wire import pb
 
 HERE = ["wifi:a4:2b:8c:01:02:03", "topic:coffee", "geo:u281zd"]
-SERIES_OF_SERVER, SERIES_OF_HOST = 39, 8  # without TLS and withheld reports, one more each
+SERIES_OF_SERVER, SERIES_OF_HOST = 40, 8  # without TLS and withheld reports, one more each
 LINE = re.compile(r'([a-z_]+)(?:\{([^}]*)\})? (-?[0-9.]+(?:e[+-][0-9]+)?)$')
-LABEL = re.compile(r'([a-z]+)="([^"\\]*)"')
+LABEL = re.compile(r'([a-z_]+)="([^"\\]*)"')
 # The only labels there may be, and what they may say.
 LABELS = {
-    "code": re.compile("[a-z_]+"),
-    "reason": re.compile("[a-z_]+"),
-    "way": re.compile("expired|evicted|withdrawn|removed"),
-    "request": re.compile("deposit|query"),
+    "refused": re.compile("forbidden|quota|rate_limited|storage"),
+    "dropped": re.compile("handshake|tls"),
+    "watch_dropped": re.compile("slow|failed"),
+    "left": re.compile("expired|evicted|withdrawn|removed"),
+    "request": re.compile("deposit"),
     "le": re.compile(r"[0-9.]+(e-05)?|\+Inf"),
     "host": re.compile("default|lobby"),
     "version": re.compile(r"[0-9]+\.[0-9]+\.[0-9]+"),
@@ -82,18 +84,19 @@ def busy(make_daemon, rng):
 def test_the_numbers_are_those_of_what_was_done(busy):
     found = metrics(busy[0])
     assert value(found, "hearsay_up") == 1
-    assert value(found, "hearsay_messages", host="default") == 1
-    assert value(found, "hearsay_messages", host="lobby") == 2
-    assert value(found, "hearsay_limit_messages", host="lobby") == 2
+    assert value(found, "hearsay_host_messages", host="default") == 1
+    assert value(found, "hearsay_host_messages", host="lobby") == 2
+    assert value(found, "hearsay_host_messages_max", host="lobby") == 2
     assert value(found, "hearsay_host_full", host="lobby") == 1
     for way, count in (("withdrawn", 1), ("removed", 1), ("evicted", 2), ("expired", 0)):
-        assert value(found, "hearsay_messages_left_total", way=way) == count
-    assert value(found, "hearsay_reports_total") == 1
+        assert value(found, "hearsay_left_messages_total", left=way) == count
+    assert value(found, "hearsay_report_total") == 1
     for code in ("forbidden", "quota", "rate_limited", "storage"):
-        assert value(found, "hearsay_requests_refused_total", code=code) == 0
+        assert value(found, "hearsay_refused_requests_total", refused=code) == 0
     assert value(found, "hearsay_request_duration_seconds_count", request="deposit") == 7
-    assert value(found, "hearsay_requests_total", request="query") == 2
-    assert value(found, "hearsay_tls_failures_total") == 0
+    assert value(found, "hearsay_query_total") == 2
+    for reason in ("handshake", "tls"):
+        assert value(found, "hearsay_dropped_sessions_total", dropped=reason) == 0
     assert value(found, "hearsay_request_duration_seconds_sum", request="deposit") > 0
     assert value(found, "hearsay_written_bytes_total") >= 0
 
@@ -117,7 +120,7 @@ def test_expired_messages_are_counted(make_daemon, rng):
         client.call(wire.deposit_of(rng, HERE, ttl_s=1))
 
     def is_counted():
-        return value(metrics(cli), "hearsay_messages_left_total", way="expired") == 1
+        return value(metrics(cli), "hearsay_left_messages_total", left="expired") == 1
     wire.wait_until(is_counted, "the message expired")
 
 
@@ -130,9 +133,9 @@ def test_removed_messages_are_counted_when_they_are_destroyed(make_daemon, rng):
         administrator.call(pb.Remove(id=made.id))
 
     def is_counted():
-        return value(metrics(cli), "hearsay_messages_left_total", way="removed") == 1
+        return value(metrics(cli), "hearsay_left_messages_total", left="removed") == 1
     wire.wait_until(is_counted, "the message was destroyed")
-    assert value(metrics(cli), "hearsay_messages_left_total", way="expired") == 0
+    assert value(metrics(cli), "hearsay_left_messages_total", left="expired") == 0
 
 
 @pytest.mark.parametrize("hosts", [1, 2])
@@ -141,7 +144,7 @@ def test_number_of_series(make_daemon, hosts):
     daemon = make_daemon("[host default]\n" + "[host lobby]\n" * (hosts - 1))
     found = metrics(cli_runner.of_daemon(daemon, daemon.socket_path))
     assert len(found) == SERIES_OF_SERVER + SERIES_OF_HOST * hosts
-    assert SERIES_OF_SERVER + 1 <= 40 and SERIES_OF_HOST + 1 <= 12
+    assert SERIES_OF_SERVER + 1 <= 41 and SERIES_OF_HOST + 1 <= 12
 
 
 def test_labels_and_number_of_series(busy):
@@ -165,17 +168,34 @@ def test_reload_and_clock(make_daemon):
     daemon = make_daemon()
     cli = cli_runner.of_daemon(daemon, daemon.socket_path)
     before = metrics(cli)
-    assert value(before, "hearsay_last_reload_successful") == 1
+    assert value(before, "hearsay_reload_ok") == 1
     assert value(before, "hearsay_clock_trusted") in (0, 1)
     daemon.configure("[limits]\nk = 0\n")
     assert cli.run("admin", "reload")[0] != 0
     after = metrics(cli)
-    assert value(after, "hearsay_last_reload_successful") == 0
-    moments = [value(each, "hearsay_last_reload_timestamp_seconds") for each in (before, after)]
+    assert value(after, "hearsay_reload_ok") == 0
+    moments = [value(each, "hearsay_reload_timestamp_seconds") for each in (before, after)]
     assert 0 < moments[0] < moments[1]
     daemon.configure("")
     cli.ok("admin", "reload")
-    assert value(metrics(cli), "hearsay_last_reload_successful") == 1
+    assert value(metrics(cli), "hearsay_reload_ok") == 1
+
+
+def test_metrics_bear_the_names_of_figures(busy):
+    """KIND/WORD/NAME is hearsay_KIND_NAME{KIND="WORD"}, with the same value; the unit alone is another."""
+    figures = json.loads(busy[0].ok("admin", "stats", "--json"))
+    found = metrics(busy[0])
+    own = [key for key in found if not re.match("hearsay_(up|build_info|request_duration.*)$", key[0])]
+    assert len(own) > 40
+    for metric, labels in own:
+        name = metric.removeprefix("hearsay_")
+        for kind, word in labels:
+            assert name.startswith(f"{kind}_")
+            name = f"{kind}/{word}/" + name.removeprefix(f"{kind}_")
+        names = {name, re.sub("_seconds$", "_s", name), re.sub("_seconds$", "_ms", name)} & set(figures)
+        assert len(names) == 1, metric
+        if metric.endswith("_messages"):
+            assert found[metric, labels] == figures[names.pop()]
 
 
 def test_one_host(busy):

@@ -308,7 +308,7 @@ def test_a_full_host_is_told_of(make_daemon, rng):
         client.refused(pb.Get(id=wire.new_id(rng)))
         after = figures()
         assert after["host/small/full"] == 1
-        assert (after["refused_quota_total"], after["refused_not_found_total"]) == (50, 1)
+        assert (after["refused/quota/requests_total"], after["refused/not_found/requests_total"]) == (50, 1)
         daemon.wait_log("refused by limits")  # the last line
         assert len(lines_with(daemon, "is full")) == 1
         assert len(lines_with(daemon, "refused by limits")) == 1

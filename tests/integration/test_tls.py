@@ -260,7 +260,7 @@ def test_handshakes_that_never_come_are_said_once(make_daemon, signed, authority
 
     def dropped(administrator, reason):
         return sum(one.value for one in administrator.call(pb.Stats()).figures
-                   if one.name == f"dropped_{reason}_total")
+                   if one.name == f"dropped/{reason}/sessions_total")
 
     for one in silent:  # each is hung up on
         try:
@@ -407,7 +407,7 @@ def test_the_end_of_a_certificate_is_said(make_daemon, authority):
         daemon.wait_log("configuration reloaded", mark)
         with daemon.administrator() as administrator:
             found = {one.name: one.value for one in administrator.call(pb.Stats()).figures}
-        assert found["certificate_not_after"] == not_after_ms(identity[0])
+        assert found["certificate_not_after_timestamp_ms"] == not_after_ms(identity[0])
         assert daemon.find_log(pattern or warned, mark) if pattern else not daemon.find_log(
             warned, mark)
     end = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(not_after_ms(good[0]) / 1000))

@@ -99,7 +99,7 @@ def certificate(router, days):
 
 def expiry(router):
     figures = json.loads(router.run("hearsay admin stats --json"))
-    return figures.get("figures", figures).get("certificate_not_after")
+    return figures.get("figures", figures).get("certificate_not_after_timestamp_ms")
 
 
 def reload_and_wait(router, text):

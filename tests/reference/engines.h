@@ -26,7 +26,7 @@ const struct index_engine *best_path_engine(void);
 const struct index_engine *small_tree_engine(uint32_t fanout);
 
 /*
- * Renews an index in one call (renewal.h). A list stays as it is. A tree keeps its `fanout` and its
+ * Renews an index in one call (index.h). A list stays as it is. A tree keeps its `fanout` and its
  * `small_most`. Searches on the index may be open. Returns 0, or the result of the renewal's
  * function that failed.
  */

@@ -270,7 +270,9 @@ static const struct key_case key_cases[] = {
     {"host h", "here_map", "/etc/hearsay/places", "/etc/hearsay/places", "places",
      "`here_map` must be an absolute path, one that begins with /; not `places`"},
     {"host h", "hood", "campus-1", "campus-1", "Campus",
-     "`hood` must be 1 to 63 letters a-z, digits and inner hyphens, such as campus; not `Campus`"},
+     "`hood` must be a name of letters a-z, digits and inner hyphens, such as campus, of at most "
+     "63 "
+     "letters; not `Campus`"},
     {"host h", "summary_groups", "16", "16", "65", "`summary_groups` must be from 0 to 64; not 65"},
     {"host h", "accept", "review", "review", "shut",
      "`accept` must be open, review or closed; not `shut`"},

@@ -41,10 +41,10 @@ static void each_code_has_a_figure(void **state)
     assert_int_equal(figures_init(&figures, &arena), 0);
     refusals_add_figures(&refusals, &figures);
     assert_false(figures.is_short);
-    assert_int_equal(figure_of(&figures, "refused_malformed_total"), MSG_MALFORMED);
-    assert_int_equal(figure_of(&figures, "refused_rate_limited_total"), MSG_RATE_LIMITED);
-    assert_int_equal(figure_of(&figures, "refused_quota_total"), MSG_QUOTA);
-    assert_int_equal(figure_of(&figures, "refused_internal_total"), MSG_INTERNAL);
+    assert_int_equal(figure_of(&figures, "refused/malformed/requests_total"), MSG_MALFORMED);
+    assert_int_equal(figure_of(&figures, "refused/rate_limited/requests_total"), MSG_RATE_LIMITED);
+    assert_int_equal(figure_of(&figures, "refused/quota/requests_total"), MSG_QUOTA);
+    assert_int_equal(figure_of(&figures, "refused/internal/requests_total"), MSG_INTERNAL);
     assert_int_equal(figure_of(&figures, "refused_connections_total"), 2);
     assert_int_equal(figures.count, MSG_ERROR_CODE_LAST + 1);
     arena_deinit(&arena);

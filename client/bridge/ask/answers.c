@@ -160,7 +160,7 @@ void answers_take(struct answers *answers, const struct wire_message *message, i
         &answers->queue[(answers->first + answers->waiting) % ANSWERS_QUEUE_MAX];
 
     if (message->reply[0] == '\0' || strlen(message->reply) >= sizeof(query->reply) ||
-        !bridge_name_is_right(asker, strlen(asker))) {
+        !settings_is_name(asker, strlen(asker))) {
         return;
     }
     if (!rates_take(&answers->rates, asker, answers->per_minute, 1, now_ms) ||

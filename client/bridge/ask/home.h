@@ -5,13 +5,10 @@
  *
  *   - the home asks which messages the host has, and tells the neighbours: it publishes words
  *     (core/hood/hood.h) at the hub;
- *   - the home passes on the queries of neighbours, and sends the answers back (answers.h).
+ *   - the home passes on the queries of neighbours, and sends the answers back (answers).
  */
 #ifndef CLIENT_BRIDGE_ASK_HOME_H
 #define CLIENT_BRIDGE_ASK_HOME_H
-
-#include <stdbool.h>
-#include <stdint.h>
 
 #include <uv.h>
 

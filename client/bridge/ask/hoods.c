@@ -222,8 +222,8 @@ static bool split_subject(const char *subject, char *out_hood, char *out_host)
     const char *host = hood + hood_bytes + (hood[hood_bytes] == '.' ? 1 : 0);
     size_t host_bytes = strlen(host);
 
-    if (strncmp(subject, "s.", 2) != 0 || !bridge_name_is_right(hood, hood_bytes) ||
-        !bridge_name_is_right(host, host_bytes)) {
+    if (strncmp(subject, "s.", 2) != 0 || !settings_is_name(hood, hood_bytes) ||
+        !settings_is_name(host, host_bytes)) {
         return false;
     }
     memcpy(out_hood, hood, hood_bytes);

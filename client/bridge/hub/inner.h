@@ -3,10 +3,6 @@
 #ifndef CLIENT_BRIDGE_HUB_INNER_H
 #define CLIENT_BRIDGE_HUB_INNER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include <uv.h>
 
 #include "client/bridge/wire/wire.h"

@@ -92,7 +92,7 @@ static int add_row(struct rows *rows, const struct row *row)
 /* Copies a name; false: it is none. */
 static bool copy_name(char *out, const char *name)
 {
-    if (name == NULL || !bridge_name_is_right(name, strlen(name))) {
+    if (name == NULL || !settings_is_name(name, strlen(name))) {
         return false;
     }
     (void)snprintf(out, BRIDGE_NAME_BYTES, "%s", name);

@@ -9,7 +9,7 @@
 #include "core/base/err.h"
 #include "core/base/hash.h"
 
-/* Of subjects that are looked at; others are left alone. More than a reader takes (missing.h). */
+/* Of subjects that are looked at; others are left alone. More than a reader takes (missing). */
 enum { SEEN_MAX = 2000000 };
 
 struct scan {

@@ -3,8 +3,6 @@
 #ifndef CLIENT_BRIDGE_HUB_SETUP_INNER_H
 #define CLIENT_BRIDGE_HUB_SETUP_INNER_H
 
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 
 #include <nats/nats.h>
@@ -59,7 +57,7 @@ struct hub_files {
 
 /*
  * Writes the files; hub_files_write_rights: rights.conf only. Those that are there are replaced
- * whole. rights.h says what `hosts` has. Prints what was written to `out`. 0, or -1 with a sentence
+ * whole. rights says what `hosts` has. Prints what was written to `out`. 0, or -1 with a sentence
  * in out_reason (HUB_REASON_BYTES).
  */
 int hub_files_write_rights(const struct hub_files *files, FILE *out, char *out_reason);

@@ -3,7 +3,6 @@
 #ifndef CLIENT_BRIDGE_MAIN_PROGRAM_H
 #define CLIENT_BRIDGE_MAIN_PROGRAM_H
 
-#include <stdbool.h>
 #include <stdio.h>
 
 #include <uv.h>

@@ -59,7 +59,7 @@ static void on_request(void *context, const struct wire_message *message)
     struct compare *compare = context;
     const char *dot = strrchr(message->subject, '.');
 
-    if (dot == NULL || !bridge_name_is_right(dot + 1, strlen(dot + 1)) ||
+    if (dot == NULL || !settings_is_name(dot + 1, strlen(dot + 1)) ||
         compare->digest.link != NULL) {
         return;
     }

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "client/bridge/own/inner.h"
 #include "core/base/err.h"
@@ -100,77 +101,29 @@ void own_print_status(const struct own *own, FILE *out)
     }
 }
 
-static void print_series(const struct own *own, const char *name, const char *type,
-                         uint64_t (*read)(const struct host_figures *figures), FILE *out)
-{
-    struct host_figures figures;
-
-    (void)fprintf(out, "# TYPE hearsay_bridge_%s %s\n", name, type);
-    for (size_t i = 0; i < own->count; i++) {
-        host_read_figures(own->hosts[i], &figures);
-        (void)fprintf(out, "hearsay_bridge_%s{host=\"%s\"} %" PRIu64 "\n", name, figures.name,
-                      read(&figures));
-    }
-}
-
-static uint64_t owner_of(const struct host_figures *figures)
-{
-    return figures->is_owner;
-}
-
-static uint64_t fenced_of(const struct host_figures *figures)
-{
-    return figures->is_fenced;
-}
-
-static uint64_t published_of(const struct host_figures *figures)
-{
-    return figures->published;
-}
-
-static uint64_t waiting_of(const struct host_figures *figures)
-{
-    return figures->waiting;
-}
-
-static uint64_t rewinds_of(const struct host_figures *figures)
-{
-    return figures->rewinds;
-}
-
-static uint64_t restored_of(const struct host_figures *figures)
-{
-    return figures->restored;
-}
-
-static uint64_t refused_of(const struct host_figures *figures)
-{
-    return figures->refused;
-}
-
-static uint64_t different_of(const struct host_figures *figures)
-{
-    return figures->digests_different;
-}
-
 void own_print_metrics(const struct own *own, FILE *out)
 {
-    static const struct {
-        const char *name;
-        const char *type;
-        uint64_t (*read)(const struct host_figures *figures);
-    } series[] = {
-        {"owner", "gauge", owner_of},
-        {"fenced", "gauge", fenced_of},
-        {"published_total", "counter", published_of},
-        {"waiting", "gauge", waiting_of},
-        {"rewinds_total", "counter", rewinds_of},
-        {"restored_total", "counter", restored_of},
-        {"words_refused_total", "counter", refused_of},
-        {"digests_different_total", "counter", different_of},
+    static const char *const names[] = {
+        "owner gauge",
+        "fenced gauge",
+        "published_total counter",
+        "waiting gauge",
+        "rewinds_total counter",
+        "restored_total counter",
+        "words_refused_total counter",
+        "digests_different_total counter",
     };
 
-    for (size_t i = 0; own->count > 0 && i < sizeof(series) / sizeof(series[0]); i++) {
-        print_series(own, series[i].name, series[i].type, series[i].read, out);
+    for (size_t i = 0; own->count > 0 && i < sizeof(names) / sizeof(names[0]); i++) {
+        (void)fprintf(out, "# TYPE hearsay_bridge_%s\n", names[i]);
+        for (size_t host = 0; host < own->count; host++) {
+            struct host_figures of;
+            host_read_figures(own->hosts[host], &of);
+            const uint64_t values[] = {of.is_owner, of.is_fenced,        of.published,
+                                       of.waiting,  of.rewinds,          of.restored,
+                                       of.refused,  of.digests_different};
+            (void)fprintf(out, "hearsay_bridge_%.*s{host=\"%s\"} %" PRIu64 "\n",
+                          (int)strcspn(names[i], " "), names[i], of.name, values[i]);
+        }
     }
 }

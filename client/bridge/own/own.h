@@ -6,7 +6,6 @@
 #ifndef CLIENT_BRIDGE_OWN_OWN_H
 #define CLIENT_BRIDGE_OWN_OWN_H
 
-#include <stdbool.h>
 #include <stdio.h>
 
 #include <uv.h>

@@ -109,7 +109,7 @@ int bridge_config_enter(void *config, const struct settings_source *source,
         *out_base = config;
         return 0;
     }
-    if (!bridge_name_is_right(heading->label, heading->label_bytes)) {
+    if (!settings_is_name(heading->label, heading->label_bytes)) {
         return settings_refuse(source,
                                "[%s NAME] needs a name of at most %d letters a-z, digits and "
                                "inner hyphens, such as [%s]; not `%.*s`",

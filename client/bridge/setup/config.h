@@ -6,9 +6,6 @@
 #ifndef CLIENT_BRIDGE_SETUP_CONFIG_H
 #define CLIENT_BRIDGE_SETUP_CONFIG_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
 #include "daemon/settings/value.h"
@@ -18,7 +15,7 @@ enum {
     BRIDGE_NATS_MAX = 8,
     BRIDGE_HOSTS_MAX = 64,
     BRIDGE_HOODS_MAX = 16,
-    BRIDGE_NAME_BYTES = 64,
+    BRIDGE_NAME_BYTES = SETTINGS_NAME_BYTES,
     BRIDGE_URL_BYTES = SETTINGS_LINE_BYTES_MAX + 1,
     BRIDGE_SERVER_BYTES = 108, /* as long as sun_path may be, with its NUL */
     BRIDGE_PATH_BYTES = SETTINGS_LINE_BYTES_MAX + 1,
@@ -84,9 +81,6 @@ const struct bridge_hood *bridge_config_hood(const struct bridge_config *config,
 /* How often an owner writes its head: 30 s, or HEARSAY_BRIDGE_HEAD_MS of the environment, for
  * tests. */
 uint64_t bridge_head_ms(void);
-
-/* Whether a text of `length` bytes is the name of a host: letters a-z, digits, inner hyphens. */
-bool bridge_name_is_right(const char *name, size_t length);
 
 /* Writes the configuration as a file. Parsing this file gives the same configuration. */
 void bridge_config_print(const struct bridge_config *config, FILE *out);

@@ -13,6 +13,5 @@ extern const struct settings_table bridge_table;
 
 extern const struct settings_own bridge_type_nats;  /* struct bridge_config: nats */
 extern const struct settings_own bridge_type_hosts; /* struct bridge_config: reader_hosts */
-extern const struct settings_own bridge_type_name;  /* any array of BRIDGE_NAME_BYTES */
 
 #endif

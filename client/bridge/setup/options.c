@@ -71,7 +71,7 @@ static int take_command(int argc, char *const argv[], void *own, int *out_used, 
     options->command = commands[which].command;
     *out_used = 1;
     if (commands[which].has_host) {
-        if (argc < 3 || !bridge_name_is_right(argv[2], strlen(argv[2]))) {
+        if (argc < 3 || !settings_is_name(argv[2], strlen(argv[2]))) {
             return settings_refuse(&source, "%s needs the name of a host: hearsay-bridge %s lobby",
                                    argv[1], argv[1]);
         }

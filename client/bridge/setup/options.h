@@ -3,8 +3,6 @@
 #ifndef CLIENT_BRIDGE_SETUP_OPTIONS_H
 #define CLIENT_BRIDGE_SETUP_OPTIONS_H
 
-#include <stdbool.h>
-
 #include "client/bridge/setup/config.h"
 #include "daemon/settings/options.h"
 

@@ -38,8 +38,8 @@ static const struct settings_key keys[] = {
      .help = "The address of a NATS server of the hub. Up to 8 lines; one that can be reached is "
              "enough. tls:// or nats://; without `ca` nothing is encrypted, and only an address "
              "of this machine is taken."},
-    {BRIDGE_KEY("name", name), SETTINGS_TYPE_OWN, .own = &bridge_type_name,
-     .standard_note = "the first [host]", .example = "lobby",
+    {BRIDGE_KEY("name", name), SETTINGS_TYPE_NAME, .standard_note = "the first [host]",
+     .example = "lobby",
      .help = "The name of this access point at the hub: the common name of its certificate. "
              "Answers come to subjects below _INBOX_NAME, which nobody else may read."},
     {BRIDGE_KEY("cert", cert), SETTINGS_TYPE_PATH, .standard_note = "none",
@@ -64,8 +64,7 @@ static const struct settings_key keys[] = {
     {HOST_KEY("publish", publishes), SETTINGS_TYPE_CHOICE, .words = yes_words, .standard = "yes",
      .help = "yes: this access point is the owner of the host, and all its messages go to the "
              "hub. no: they stay here."},
-    {HOST_KEY("hood", hood), SETTINGS_TYPE_OWN, .own = &bridge_type_name, .standard_note = "none",
-     .example = "campus",
+    {HOST_KEY("hood", hood), SETTINGS_TYPE_NAME, .standard_note = "none", .example = "campus",
      .help = "The neighbourhood in which this host asks others and answers them; the same name as "
              "the `hood` of the host in hearsayd.conf."},
 

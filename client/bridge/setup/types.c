@@ -15,60 +15,6 @@ uint64_t bridge_head_ms(void)
     return value >= 10 ? value : HEAD_MS;
 }
 
-/* --- names ------------------------------------------------------------------------------------ */
-
-bool bridge_name_is_right(const char *name, size_t length)
-{
-    if (length == 0 || length >= BRIDGE_NAME_BYTES || name[0] == '-' || name[length - 1] == '-') {
-        return false;
-    }
-    for (size_t i = 0; i < length; i++) {
-        if (strchr("abcdefghijklmnopqrstuvwxyz0123456789-", name[i]) == NULL || name[i] == '\0') {
-            return false;
-        }
-    }
-    return true;
-}
-
-static int refuse_name(const struct settings_source *source, const char *key, const char *value,
-                       size_t length)
-{
-    return settings_refuse(source,
-                           "`%s` needs a name of at most %d letters a-z, digits and inner "
-                           "hyphens, such as lobby; not `%.*s`",
-                           key, BRIDGE_NAME_BYTES - 1, (int)length, value);
-}
-
-static int name_set(const struct settings_source *source, const struct settings_key *key,
-                    void *base, const char *value)
-{
-    char *field = (char *)base + key->offset;
-    size_t length = strlen(value);
-
-    if (!bridge_name_is_right(value, length)) {
-        return refuse_name(source, key->name, value, length);
-    }
-    memset(field, 0, key->width);
-    memcpy(field, value, length);
-    return 0;
-}
-
-static void name_print(const struct settings_key *key, const void *base, FILE *out)
-{
-    const char *field = (const char *)base + key->offset;
-
-    if (field[0] != '\0') {
-        (void)fprintf(out, "%s = %s\n", key->name, field);
-    }
-}
-
-const struct settings_own bridge_type_name = {
-    .name = "name",
-    .form = "a name of letters a-z, digits and inner hyphens, such as lobby",
-    .set = name_set,
-    .print = name_print,
-};
-
 /* --- servers of the hub ----------------------------------------------------------------------- */
 
 static bool url_is_right(const char *url)
@@ -133,8 +79,11 @@ static int hosts_add(const struct settings_source *source, const struct settings
             return settings_refuse(source, "`%s`: there may be at most %d", key->name,
                                    BRIDGE_HOSTS_MAX);
         }
-        if (!bridge_name_is_right(value, length)) {
-            return refuse_name(source, key->name, value, length);
+        if (!settings_is_name(value, length)) {
+            return settings_refuse(source,
+                                   "`%s` needs names of at most %d letters a-z, digits and inner "
+                                   "hyphens, such as lobby; not `%.*s`",
+                                   key->name, SETTINGS_NAME_BYTES - 1, (int)length, value);
         }
         memset(config->reader_hosts[config->reader_count], 0, BRIDGE_NAME_BYTES);
         memcpy(config->reader_hosts[config->reader_count++], value, length);

@@ -3,9 +3,6 @@
 #ifndef CLIENT_BRIDGE_WIRE_INNER_H
 #define CLIENT_BRIDGE_WIRE_INNER_H
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include <nats/nats.h>
 #include <uv.h>
 

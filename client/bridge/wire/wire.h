@@ -11,9 +11,6 @@
 #ifndef CLIENT_BRIDGE_WIRE_WIRE_H
 #define CLIENT_BRIDGE_WIRE_WIRE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
 #include <nats/nats.h>

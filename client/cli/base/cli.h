@@ -4,9 +4,6 @@
 #ifndef CLIENT_CLI_BASE_CLI_H
 #define CLIENT_CLI_BASE_CLI_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -123,7 +120,7 @@ enum { CLI_OPTIONS_BYTES_MAX = 512, CLI_ANY_WORDS = -1, CLI_ONLY_LABELS = -2 };
 
 /*
  * Prints "hearsay: ", a sentence of at most 1,023 bytes and a line feed to standard error. Escapes
- * unsafe characters in the sentence (text.h).
+ * unsafe characters in the sentence (term/out.h).
  */
 void cli_complain(const struct cli *cli, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

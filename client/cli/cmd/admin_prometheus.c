@@ -9,104 +9,67 @@
 #include <unistd.h>
 
 /*
- * One figure of the daemon, or several with one `*` in `figure`. With `label`, each is a series:
- * the part of its name that the * stands for is the value of the label. Without, they are added up.
- * Metrics have no other labels, so no label has an address, a context or an id. Rows of one metric
- * follow one another. Each series costs storage: all but those of hosts are 40 at most.
+ * The figures that become metrics; the metric bears the figure's name (print_figure says how). A *
+ * stands for any word. No figure has an address, a context or an id in its name. Each series costs
+ * storage: all but those of hosts are 41 at most.
  */
-struct metric_row {
-    const char *metric;
-    const char *type;
-    const char *help;
-    const char *figure;
-    const char *label; /* NULL: none */
-    const char *kept;  /* the only words that the * may stand for; NULL: all */
-    int digits;        /* decimals of the value: 3 for milliseconds, 6 for microseconds */
+static const char *const exported[] = {
+    "uptime_s",
+    "clock_trusted",
+    "reload_ok",
+    "reload_timestamp_ms",
+    "certificate_not_after_timestamp_ms",
+    "query_total", /* deposits: the histogram counts them */
+    "refused/forbidden/requests_total",
+    "refused/quota/requests_total",
+    "refused/rate_limited/requests_total",
+    "refused/storage/requests_total",
+    "refused_connections_total",
+    "sessions",
+    "dropped/handshake/sessions_total",
+    "dropped/tls/sessions_total",
+    "left/*/messages_total",
+    "report_total",
+    "watch_dropped/*/clients_total",
+    "store_transactions_total",
+    "store_failures_total",
+    "written_bytes_total",
+    "resident_bytes",
+    "host/*/messages",
+    "host/*/messages_max",
+    "host/*/bytes",
+    "host/*/bytes_max",
+    "host/*/full",
+    "host/*/hidden",
+    "host/*/pending",
+    "host/*/hides_withheld_total",
+    "host/*/unarranged",
 };
 
-static const struct metric_row rows[] = {
-    {"hearsay_uptime_seconds", "gauge", "Time since the start.", "uptime_s", NULL, NULL, 0},
-    {"hearsay_clock_trusted", "gauge", "1 if the host's clock is known to be right.",
-     "clock_trusted", NULL, NULL, 0},
-    {"hearsay_last_reload_successful", "gauge",
-     "0 if the last reload of the configuration was refused.", "reload_ok", NULL, NULL, 0},
-    {"hearsay_last_reload_timestamp_seconds", "gauge",
-     "When the configuration was last read, by the system's clock.", "reload_ms", NULL, NULL, 3},
-    {"hearsay_certificate_not_after_timestamp_seconds", "gauge",
-     "When the first TLS certificate of the chain expires.", "certificate_not_after", NULL, NULL,
-     3},
-    {"hearsay_requests_total", "counter",
-     "Successful queries; hearsay_request_duration_seconds_count has the deposits.", "*_total",
-     "request", "query", 0},
-    {"hearsay_requests_refused_total", "counter",
-     "Requests that limits, bans or the storage refused, by the error's code.", "refused_*_total",
-     "code", "forbidden quota rate_limited storage", 0},
-    {"hearsay_connections_refused_total", "counter", "Connections that limits refused.",
-     "refused_connections_total", NULL, NULL, 0},
-    {"hearsay_sessions", "gauge", "Connections now.", "sessions", NULL, NULL, 0},
-    {"hearsay_tls_failures_total", "counter",
-     "Sessions whose TLS failed, or whose handshake was not done in time.", "dropped_*_total", NULL,
-     "handshake tls", 0},
-    {"hearsay_messages_left_total", "counter", "Messages that have left the store, by the way.",
-     "left_*_total", "way", NULL, 0},
-    {"hearsay_reports_total", "counter", "Reports of messages.", "report_total", NULL, NULL, 0},
-    {"hearsay_watch_dropped_total", "counter",
-     "Watching clients that were dropped: did not read (slow), or may miss a match (failed).",
-     "watch_dropped_*_total", "reason", NULL, 0},
-    {"hearsay_store_commits_total", "counter", "Transactions of the store.", "store_transactions",
-     NULL, NULL, 0},
-    {"hearsay_store_failures_total", "counter", "Transactions of the store that failed.",
-     "store_failures", NULL, NULL, 0},
-    {"hearsay_written_bytes_total", "counter", "Bytes that the daemon has had written to storage.",
-     "written_bytes_total", NULL, NULL, 0},
-    /* Not process_resident_memory_bytes: node_exporter has a metric of that name. */
-    {"hearsay_resident_memory_bytes", "gauge", "Resident memory of the daemon.", "resident_bytes",
-     NULL, NULL, 0},
-    {"hearsay_messages", "gauge", "Stored messages, hidden ones included.", "host/*/messages",
-     "host", NULL, 0},
-    {"hearsay_hidden_messages", "gauge", "Messages that are hidden or wait for review.",
-     "host/*/hidden", "host", NULL, 0},
-    {"hearsay_pending_messages", "gauge", "Messages that wait for review.", "host/*/pending",
-     "host", NULL, 0},
-    {"hearsay_limit_messages", "gauge", "Most messages of the host.", "host/*/messages_max", "host",
-     NULL, 0},
-    {"hearsay_stored_bytes", "gauge", "Bytes of payloads, media types and filters.", "host/*/bytes",
-     "host", NULL, 0},
-    {"hearsay_limit_bytes", "gauge", "Most bytes of the host.", "host/*/bytes_max", "host", NULL,
-     0},
-    {"hearsay_host_full", "gauge", "1 while the host or the server has no room for deposits.",
-     "host/*/full", "host", NULL, 0},
-    {"hearsay_hides_withheld_total", "counter",
-     "Reports that would have hidden a message without hide_per_hour; absent while there are none.",
-     "host/*/hides_withheld", "host", NULL, 0},
-    {"hearsay_unarranged_messages", "gauge", "Messages since the last rebuild of their index.",
-     "host/*/unarranged", "host", NULL, 0},
-};
-
-enum { LABEL_BYTES = 64 }; /* a host's name has 63 at most */
+enum { METRIC_BYTES = 192 }; /* the name of a figure has 127 at most */
 
 /* --- the text --------------------------------------------------------------------------------- */
 
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text);
+    return length >= strlen(end) && strcmp(text + length - strlen(end), end) == 0;
+}
+
 /*
- * Whether `name` fits `pattern`, with one * at most. Copies what the * stands for. Only such
- * characters fit the * as names of hosts and codes have; no label needs an escape.
+ * Whether `name` is the figure of `pattern`. Only such characters fit the * as names of hosts and
+ * reasons have, so that no label needs an escape.
  */
-static bool figure_fits(const char *pattern, const char *name, char out_label[LABEL_BYTES])
+static bool figure_fits(const char *pattern, const char *name)
 {
     size_t before = strcspn(pattern, "*");
-    out_label[0] = '\0';
     if (pattern[before] == '\0') {
         return strcmp(pattern, name) == 0;
     }
-    const char *behind = pattern + before + 1;
-    size_t fixed = before + strlen(behind);
-    size_t length = strlen(name);
-    if (length <= fixed || length - fixed >= LABEL_BYTES || strncmp(pattern, name, before) != 0 ||
-        strcmp(name + length - strlen(behind), behind) != 0) {
-        return false;
-    }
-    (void)snprintf(out_label, LABEL_BYTES, "%.*s", (int)(length - fixed), name + before);
-    return strspn(out_label, "abcdefghijklmnopqrstuvwxyz0123456789_-") == length - fixed;
+    size_t word = strncmp(pattern, name, before) == 0
+                      ? strspn(name + before, "abcdefghijklmnopqrstuvwxyz0123456789_-")
+                      : 0;
+    return word > 0 && strcmp(name + before + word, pattern + before + 1) == 0;
 }
 
 static void print_head(FILE *stream, const char *metric, const char *type, const char *help)
@@ -123,58 +86,52 @@ static void print_decimal(FILE *stream, int64_t value, int digits)
     }
 }
 
-static void print_value(FILE *stream, const struct metric_row *row, const char *label,
-                        int64_t value)
+/*
+ * Prints the figure KIND/WORD/NAME as hearsay_KIND_NAME{KIND="WORD"}, and any other figure as
+ * hearsay_NAME. NAME_s and NAME_ms become NAME_seconds. A metric whose name ends with _total is a
+ * counter.
+ */
+static void print_figure(FILE *stream, const struct hearsay_figure *figure, const char *pattern,
+                         bool has_head)
 {
-    (void)fputs(row->metric, stream);
-    if (row->label != NULL) {
-        (void)fprintf(stream, "{%s=\"%s\"}", row->label, label);
+    const char *name = figure->name.text;
+    int kind = (int)strcspn(name, "/");
+    const char *word = name[kind] != '\0' ? name + kind + 1 : NULL;
+    int letters = word != NULL ? (int)strcspn(word, "/") : 0;
+    const char *rest = word != NULL ? word + letters + 1 : name;
+    int digits = ends_with(rest, "_ms") ? 3 : 0;
+    int length = (int)strlen(rest) - (digits > 0 ? 3 : ends_with(rest, "_s") ? 2 : 0);
+    char metric[METRIC_BYTES];
+    (void)snprintf(metric, sizeof(metric), "hearsay_%.*s%s%.*s%s", word != NULL ? kind : 0, name,
+                   word != NULL ? "_" : "", length, rest, rest[length] != '\0' ? "_seconds" : "");
+    if (!has_head) {
+        char help[METRIC_BYTES];
+        (void)snprintf(help, sizeof(help), "The figure %s of hearsayd.", pattern);
+        print_head(stream, metric, ends_with(metric, "_total") ? "counter" : "gauge", help);
+    }
+    (void)fputs(metric, stream);
+    if (word != NULL) {
+        (void)fprintf(stream, "{%.*s=\"%.*s\"}", kind, name, letters, word);
     }
     (void)fputc(' ', stream);
-    print_decimal(stream, value, row->digits);
+    print_decimal(stream, figure->value, digits);
     (void)fputc('\n', stream);
 }
 
-/* Whether a word is one of `words`, with a blank between any two; NULL: all are. */
-static bool is_kept(const char *words, const char *word)
+/* Prints the figures that fit exported[i]. Figures that differ only in the word after the first
+ * slash are series of one metric, and get one head. */
+static void print_exported(FILE *stream, size_t i, const struct hearsay_stats_taken *stats)
 {
-    size_t length = strlen(word);
-    while (words != NULL) {
-        if (strncmp(words, word, length) == 0 && (words[length] == ' ' || words[length] == '\0')) {
-            return true;
-        }
-        words = strchr(words, ' ');
-        if (words == NULL) {
-            return false;
-        }
-        words++;
-    }
-    return true;
-}
-
-static void print_row(FILE *stream, const struct metric_row *row,
-                      const struct hearsay_stats_taken *stats)
-{
-    bool has_head = false;
-    int64_t sum = 0;
-    for (size_t i = 0; i < stats->figure_count; i++) {
-        const struct hearsay_figure *figure = &stats->figures[i];
-        char label[LABEL_BYTES];
-        if (!figure_fits(row->figure, figure->name.text, label) || figure->value < 0 ||
-            !is_kept(row->kept, label)) {
-            continue;
-        }
-        if (!has_head) {
-            print_head(stream, row->metric, row->type, row->help);
+    const char *word = strchr(exported[i], '/');
+    bool has_head = i > 0 && word != NULL &&
+                    strncmp(exported[i - 1], exported[i], (size_t)(word - exported[i]) + 1) == 0 &&
+                    strcmp(strrchr(exported[i - 1], '/'), strrchr(exported[i], '/')) == 0;
+    for (size_t j = 0; j < stats->figure_count; j++) {
+        const struct hearsay_figure *figure = &stats->figures[j];
+        if (figure->value >= 0 && figure_fits(exported[i], figure->name.text)) {
+            print_figure(stream, figure, exported[i], has_head);
             has_head = true;
         }
-        if (row->label != NULL) {
-            print_value(stream, row, label, figure->value);
-        }
-        sum += figure->value;
-    }
-    if (has_head && row->label == NULL) {
-        print_value(stream, row, NULL, sum);
     }
 }
 
@@ -182,37 +139,32 @@ static void print_row(FILE *stream, const struct metric_row *row,
 
 #define DURATION "hearsay_request_duration_seconds"
 
-/* Prints the histogram of one request: its buckets, the sum and the count. */
-static void print_histogram(FILE *stream, const struct hearsay_stats_taken *stats,
-                            const char *request)
+/* Prints the histogram of deposits: its buckets, the sum and the count. */
+static void print_histogram(FILE *stream, const struct hearsay_stats_taken *stats)
 {
-    char within[48];
-    char sum[32];
-    char count[32];
-    (void)snprintf(within, sizeof(within), "%s_le_*", request);
-    (void)snprintf(sum, sizeof(sum), "%s_us_total", request);
-    (void)snprintf(count, sizeof(count), "%s_total", request);
-    const struct hearsay_figure *sum_figure = NULL;
-    const struct hearsay_figure *count_figure = NULL;
+    int64_t sum_us = -1;
+    int64_t count = -1;
+    print_head(stream, DURATION, "histogram",
+               "Successful deposits: time from taking a request to giving its answer.");
     for (size_t i = 0; i < stats->figure_count; i++) {
         const struct hearsay_figure *figure = &stats->figures[i];
-        char bound[LABEL_BYTES];
-        if (figure_fits(within, figure->name.text, bound)) {
-            (void)fprintf(stream, DURATION "_bucket{request=\"%s\",le=\"%g\"} %" PRId64 "\n",
-                          request, (double)strtoull(bound, NULL, 10) / 1e6, figure->value);
-        } else if (figure_fits(sum, figure->name.text, bound)) {
-            sum_figure = figure;
-        } else if (figure_fits(count, figure->name.text, bound)) {
-            count_figure = figure;
+        if (figure_fits("deposit_le_*", figure->name.text)) {
+            (void)fprintf(stream, DURATION "_bucket{request=\"deposit\",le=\"%g\"} %" PRId64 "\n",
+                          (double)strtoull(strrchr(figure->name.text, '_') + 1, NULL, 10) / 1e6,
+                          figure->value);
+        } else if (strcmp(figure->name.text, "deposit_us_total") == 0) {
+            sum_us = figure->value;
+        } else if (strcmp(figure->name.text, "deposit_total") == 0) {
+            count = figure->value;
         }
     }
-    if (sum_figure != NULL && count_figure != NULL) {
-        (void)fprintf(stream, DURATION "_bucket{request=\"%s\",le=\"+Inf\"} %" PRId64 "\n", request,
-                      count_figure->value);
-        (void)fprintf(stream, DURATION "_sum{request=\"%s\"} ", request);
-        print_decimal(stream, sum_figure->value, 6);
-        (void)fprintf(stream, "\n" DURATION "_count{request=\"%s\"} %" PRId64 "\n", request,
-                      count_figure->value);
+    if (sum_us >= 0 && count >= 0) {
+        (void)fprintf(stream,
+                      DURATION "_bucket{request=\"deposit\",le=\"+Inf\"} %" PRId64 "\n" DURATION
+                               "_sum{request=\"deposit\"} ",
+                      count);
+        print_decimal(stream, sum_us, 6);
+        (void)fprintf(stream, "\n" DURATION "_count{request=\"deposit\"} %" PRId64 "\n", count);
     }
 }
 
@@ -236,11 +188,9 @@ static void print_all(FILE *stream, const char *agent, const struct hearsay_stat
 {
     print_up(stream, true);
     print_build(stream, agent);
-    print_head(stream, DURATION, "histogram",
-               "Successful deposits: time from taking a request to giving its answer.");
-    print_histogram(stream, stats, "deposit");
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        print_row(stream, &rows[i], stats);
+    print_histogram(stream, stats);
+    for (size_t i = 0; i < sizeof(exported) / sizeof(exported[0]); i++) {
+        print_exported(stream, i, stats);
     }
 }
 

@@ -228,39 +228,36 @@ static void print_hosts(const struct cli *cli, const struct hearsay_welcome *wel
     }
 }
 
-/* Prints the figures above 0 whose names begin with `prefix`. These names end with "_total". Each
- * name is printed without `prefix` and without "_total". */
+/* Prints the words and the values of the figures KIND/WORD/... that are above 0. */
 static void print_counts(const struct cli *cli, const struct hearsay_stats_taken *stats,
-                         const char *label, const char *prefix)
+                         const char *kind)
 {
-    size_t prefix_bytes = strlen(prefix);
-    static const char suffix[] = "_total";
+    size_t length = strlen(kind);
     char text[512] = "";
     size_t used = 0;
-    for (size_t i = 0; i < stats->figure_count; i++) {
+    for (size_t i = 0; i < stats->figure_count && used < sizeof(text); i++) {
         const struct hearsay_figure *one = &stats->figures[i];
-        size_t length = one->name.length;
-        if (strncmp(one->name.text, prefix, prefix_bytes) != 0 ||
-            length < prefix_bytes + sizeof(suffix) - 1 || one->value <= 0 || used >= sizeof(text)) {
+        if (strncmp(one->name.text, kind, length) != 0 || one->name.text[length] != '/' ||
+            one->value <= 0) {
             continue;
         }
-        size_t count = length - prefix_bytes - (sizeof(suffix) - 1);
-        if (strspn(one->name.text + prefix_bytes, "abcdefghijklmnopqrstuvwxyz_") < count) {
-            continue; /* the name is printed unescaped */
+        const char *word = one->name.text + length + 1;
+        int letters = (int)strspn(word, "abcdefghijklmnopqrstuvwxyz_");
+        if (word[letters] != '/') {
+            continue; /* the word is printed unescaped */
         }
-        int added =
-            snprintf(text + used, sizeof(text) - used, "%s%" PRId64 " %.*s", used > 0 ? ", " : "",
-                     one->value, (int)count, one->name.text + prefix_bytes);
+        int added = snprintf(text + used, sizeof(text) - used, "%s%" PRId64 " %.*s",
+                             used > 0 ? ", " : "", one->value, letters, word);
         used += added > 0 ? (size_t)added : 0;
     }
     if (used > 0) {
-        print_field(cli, label, "%s", text);
+        print_field(cli, kind, "%s", text);
     }
 }
 
 static void print_certificate(const struct cli *cli, const struct hearsay_stats_taken *stats)
 {
-    time_t end = (time_t)(admin_stats_figure(stats, "certificate_not_after") / 1000);
+    time_t end = (time_t)(admin_stats_figure(stats, "certificate_not_after_timestamp_ms") / 1000);
     char date[32];
     struct tm parts;
     if (end > 0 && gmtime_r(&end, &parts) != NULL &&
@@ -283,10 +280,11 @@ static void print_page(const struct cli *cli, const struct hearsay_welcome *welc
     print_hosts(cli, welcome, stats, only);
     print_requests(cli, stats, earlier);
     print_figures(cli, stats, "", "queues",
-                  "{sessions} session{s}, {working} request{s} under way, {searches} search{es} "
+                  "{sessions} session{s}, {refused_connections_total} refused, {working} "
+                  "request{s} under way, {searches} search{es} "
                   "and {searches_waiting} waiting");
-    print_counts(cli, stats, "dropped", "dropped_");
-    print_counts(cli, stats, "refused", "refused_");
+    print_counts(cli, stats, "dropped");
+    print_counts(cli, stats, "refused");
     print_certificate(cli, stats);
     print_figures(cli, stats, "", "watches",
                   "{watches} of {watch_clients} client{s}, with {watch_filters} of "
@@ -294,10 +292,12 @@ static void print_page(const struct cli *cli, const struct hearsay_welcome *welc
     print_figures(cli, stats, "", "",
                   "{matches_total} match{es} pushed, {matches_waiting} waiting, "
                   "{match_deposits_waiting} deposit{s} to match; dropped: "
-                  "{watch_dropped_slow_total} slow, {watch_dropped_failed_total} failed");
-    print_figures(cli, stats, "", "store",
-                  "{store_file_bytes:size}, log {store_log_bytes:size}; {store_operations} "
-                  "operation{s} in {store_transactions} commit{s}, {store_failures} failure{s}");
+                  "{watch_dropped/slow/clients_total} slow, "
+                  "{watch_dropped/failed/clients_total} failed");
+    print_figures(
+        cli, stats, "", "store",
+        "{store_file_bytes:size}, log {store_log_bytes:size}; {store_operations} "
+        "operation{s} in {store_transactions_total} commit{s}, {store_failures_total} failure{s}");
     print_figures(cli, stats, "", "memory", "{resident_bytes:size}");
 }
 

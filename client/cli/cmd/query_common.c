@@ -2,7 +2,6 @@
 #include "client/cli/cmd/query_common.h"
 
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 

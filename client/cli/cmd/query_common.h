@@ -29,7 +29,7 @@ struct query_options {
     const char *batch;
     const char *memory;           /* file of hearsay_recent */
     const char *unseen;           /* file of hearsay_seen */
-    const char *group;            /* value of --group; see secret.h */
+    const char *group;            /* value of --group; see secret */
     struct hearsay_group *shared; /* no option: the group of `group`; NULL: none */
     uint32_t miss;                /* millionths */
     bool no_here;                 /* do not add the here labels */

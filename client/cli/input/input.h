@@ -3,10 +3,6 @@
 #ifndef CLIENT_CLI_INPUT_INPUT_H
 #define CLIENT_CLI_INPUT_INPUT_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include <jansson.h>
 
 #include "client/cli/base/cli.h"

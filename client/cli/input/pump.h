@@ -21,10 +21,6 @@
 #ifndef CLIENT_CLI_INPUT_PUMP_H
 #define CLIENT_CLI_INPUT_PUMP_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "client/cli/base/cli.h"
 #include "client/cli/term/lines.h"
 

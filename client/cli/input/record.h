@@ -6,10 +6,6 @@
 #ifndef CLIENT_CLI_INPUT_RECORD_H
 #define CLIENT_CLI_INPUT_RECORD_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "client/cli/input/jsonline.h"
 #include "client/hearsay.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * out: writes to standard output and standard error: text for people, with colours on a terminal,
- * and JSON for programs. Text from other users is escaped by text.h, so that control characters do
+ * and JSON for programs. Text from other users is escaped here, so that control characters do
  * not reach the terminal.
  */
 #ifndef CLIENT_CLI_TERM_OUT_H

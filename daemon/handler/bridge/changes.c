@@ -31,25 +31,6 @@ static void free_places(struct job *job)
 
 /* --- the answer ------------------------------------------------------------------------------- */
 
-static void fill_message(const struct persist_message *message,
-                         struct hearsay_exported_message *out)
-{
-    *out = (struct hearsay_exported_message){
-        .id = {message->id, MESSAGE_ID_BYTES},
-        .filter = {message->filter, message->filter_bytes},
-        .media_type = {message->media_type, message->media_type_bytes},
-        .payload = {message->payload, message->payload_bytes},
-        .deposited_ms = message->deposited_ms,
-        .expires_ms = message->expires_ms,
-        .reach_ppm = message->reach_ppm,
-        .state = (uint32_t)message->state,
-        .reports = message->reports,
-    };
-    if (message->can_withdraw) {
-        out->withdraw_hash = (struct hearsay_bytes){message->withdraw_hash, LIMIT_HASH_BYTES};
-    }
-}
-
 static void fill_rule(const struct persist_rule *rule, struct hearsay_rule_state *out)
 {
     *out = (struct hearsay_rule_state){
@@ -81,7 +62,9 @@ static bool fill_change(const struct persist_change *change, struct hearsay_chan
     switch (change->kind) {
     case PERSIST_CHANGE_MESSAGE:
         out->has_message = true;
-        fill_message(&change->message, &out->message);
+        job_fill_exported(&change->message, &out->message);
+        out->message.state = (uint32_t)change->message.state;
+        out->message.reports = change->message.reports;
         return true;
     case PERSIST_CHANGE_GONE:
         out->has_gone = true;

@@ -8,10 +8,6 @@
 #ifndef DAEMON_STORE_THREAD_INNER_H
 #define DAEMON_STORE_THREAD_INNER_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include <sqlite3.h>
 #include <uv.h>
 

@@ -3,14 +3,12 @@
 #ifndef DAEMON_STORE_THREAD_REPLAY_H
 #define DAEMON_STORE_THREAD_REPLAY_H
 
-#include <stdbool.h>
-
 #include "daemon/store/load.h"
 #include "daemon/store/persist.h"
 
 /*
  * Calls `visit` for every message in the order of seq, and verifies the checksum of each message,
- * including the payload, before the call. With a second core, a thread reads ahead (ahead.h);
+ * including the payload, before the call. With a second core, a thread reads ahead (ahead);
  * `visit` is called on the caller's thread. Returns 0; -ERR_DAMAGED, -ERR_STORAGE or -ERR_NOMEM
  * with a sentence in load->reason; or a nonzero result of `visit`, which ends the replay.
  */

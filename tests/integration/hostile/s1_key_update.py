@@ -82,11 +82,11 @@ def test_a_flood_is_dropped(secured, kind, pieces):
         wire.wait_until(peer.look, "the daemon ends the connection")
         after = figures(administrator)
         # OpenSSL refuses some kinds earlier.
-        dropped = sum(after[name] - before[name] for name in ("dropped_records_total",
-                                                              "dropped_tls_total"))
+        dropped = sum(after[name] - before[name] for name in ("dropped/records/sessions_total",
+                                                              "dropped/tls/sessions_total"))
         assert dropped == 1
         if "KeyUpdates" in kind or kind == "renegotiation":
-            assert after["dropped_records_total"] == before["dropped_records_total"] + 1
+            assert after["dropped/records/sessions_total"] == before["dropped/records/sessions_total"] + 1
 
 
 @pytest.mark.parametrize("kind", ["KeyUpdates", "renegotiation"])

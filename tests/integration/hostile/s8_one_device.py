@@ -191,7 +191,7 @@ def test_a_network_hides_a_few_in_an_hour(make_daemon, rng):
     assert len(listed.messages) == 30, "the operator's list has all"
     warnings = [line for line in daemon.log if line and "hide_per_hour" in line]
     assert len(warnings) == 1, "one warning, not one for each message"
-    assert figures(daemon)["host/default/hides_withheld"] > 0
+    assert figures(daemon)["host/default/hides_withheld_total"] > 0
 
 
 def test_honest_reports_hide_meanwhile(make_daemon, rng):
@@ -253,7 +253,7 @@ def test_a_crowd_hides_a_fifth(make_daemon, rng):
     with daemon.administrator() as administrator:
         report_in_turn(ipv4, CROWD, ids[:6])
         assert count_there(daemon, ids) == 34, "a fifth of 34 is 6"
-        assert figures(daemon).get("host/default/hides_withheld") is None
+        assert figures(daemon).get("host/default/hides_withheld_total") is None
         assert administrator.call(pb.Wait()).count == 6
         report_in_turn(ipv4, CROWD[:HIDE_AFTER - 1], ids[20:21])
         assert administrator.call(pb.Wait()).id == ids[20]
