@@ -30,10 +30,8 @@ SCALARS = {
     "bytes": ("BYTES", "ProtobufCBinaryData", "struct hearsay_bytes"),
 }
 # Of these, client/hearsay/ has structs and enums of its own. client/call/ makes one from the other.
-TRANSLATED = ("Accept", "Acceptance", "Ban", "Decision", "Deposit", "Deposited", "Error", "ErrorCode", "Evict",
-              "Export", "Exported", "Figure", "Here", "HereChanged", "Limits", "Match", "Metric", "Notice", "Order",
-              "Pong", "Query", "Report", "ReportKind", "Reported", "Result", "Results", "Role", "Similar", "Slice",
-              "Summary", "Watch", "Watching", "Welcome")
+TRANSLATED = ("Accept", "Ban", "Decision", "Error", "ErrorCode", "Export", "Exported", "Figure", "Notice", "Reported",
+              "Similar", "Watch", "Welcome")
 CPP_WORDS = ("export",)  # a program in C++ may include messages.h
 ENVELOPES = ("Request", "Response", "Letter")
 SIZED = ("Results", "Match")  # their exact sizes are asked for, and so those of the messages in them

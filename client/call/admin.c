@@ -9,14 +9,11 @@
 int hearsay_submit_report(struct hearsay *server, const struct hearsay_report *report,
                           uint64_t *out_ticket, struct hearsay_error *out_error)
 {
-    if (report->kind < HEARSAY_REPORT_ILLEGAL || report->kind > HEARSAY_REPORT_OTHER) {
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_REPORT, .report = *report};
+
+    if (report->kind < HEARSAY_REPORT_ILLEGAL || report->kind > HEARSAY_REPORT_OTHER_KIND) {
         return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the report has no kind");
     }
-    struct hearsay_request request = {.kind = HEARSAY_REQUEST_REPORT,
-                                      .report = {.host = hearsay_text(report->host),
-                                                 .id = hearsay_bytes(report->id, HEARSAY_ID_BYTES),
-                                                 .kind = (enum msg_report_kind)report->kind,
-                                                 .reason = hearsay_text(report->reason)}};
     return client_submit(server, &request, out_ticket, out_error);
 }
 
@@ -39,7 +36,7 @@ static void fill_moderation(const struct hearsay_admin *admin, struct hearsay_re
 {
     const struct hearsay_text host = hearsay_text(admin->host);
     const struct hearsay_bytes id = hearsay_bytes(admin->id, HEARSAY_ID_BYTES);
-    const enum msg_report_kind kind = (enum msg_report_kind)admin->why;
+    const enum hearsay_report_kind kind = admin->why;
     const struct hearsay_text reason = hearsay_text(admin->reason);
 
     switch (out->kind) {
@@ -82,10 +79,11 @@ static void fill_rules(const struct hearsay_admin *admin, struct hearsay_request
 
     switch (out->kind) {
     case HEARSAY_REQUEST_BAN:
-        out->ban = (struct msg_ban){host, hash, calls_filter(admin->filter), admin->max_distance};
+        out->ban =
+            (struct msg_ban){host, hash, hearsay_filter_bytes(admin->filter), admin->max_distance};
         return;
     case HEARSAY_REQUEST_UNBAN:
-        out->unban = (struct hearsay_unban){host, hash, calls_filter(admin->filter)};
+        out->unban = (struct hearsay_unban){host, hash, hearsay_filter_bytes(admin->filter)};
         return;
     case HEARSAY_REQUEST_BANS:
         out->bans = (struct hearsay_bans){host, admin->number};

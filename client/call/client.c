@@ -122,14 +122,14 @@ static void take_acceptance(struct hearsay *server, const struct hearsay_accept_
         struct hearsay_host *host = &server->hosts[i];
 
         if (strcmp(host->name, changed->host.text) == 0) {
-            host->accept = (enum hearsay_accept)changed->accept;
+            host->accept = changed->accept;
             host->accept_until_ms = changed->accept_until_ms;
         }
     }
 }
 
-/* Takes a push that changes the Welcome. Returns 0 with *out_taken false if the response is
- * something else, or the error that broke the connection. */
+/* Takes a push that changes the Welcome, or that nobody can use. Returns 0 with *out_taken false if
+ * the response is something else, or the error that broke the connection. */
 static int take_push(struct hearsay *server, struct arena *arena,
                      const struct hearsay_response *response, bool *out_taken,
                      struct hearsay_error *error)
@@ -144,6 +144,9 @@ static int take_push(struct hearsay *server, struct arena *arena,
         return HEARSAY_OK;
     case HEARSAY_RESPONSE_NOTICES_CHANGED:
         return client_take_notices(server, arena, &response->notices_changed, error);
+    case HEARSAY_RESPONSE_HERE_CHANGED: /* of a host that the Welcome does not have: dropped */
+        *out_taken = hearsay_find_host(server, response->here_changed.host.text) == NULL;
+        return HEARSAY_OK;
     default:
         *out_taken = false;
         return HEARSAY_OK;
@@ -202,45 +205,23 @@ static int client_receive(struct hearsay *server, struct arena *arena, int64_t d
     }
 }
 
-/* Sets changed->host to the index of the host called `name`. Without a name, the push is about the
- * first host. Returns false when the Welcome has no such host. */
-static bool place_here_change(const struct hearsay *server, const struct hearsay_text *name,
-                              struct hearsay_here_changed *changed)
+/*
+ * Receives the next reply to server->reply; its memory is in server->arena. Returns 0,
+ * WAIT_TIMEOUT, or an error.
+ */
+static int receive_reply(struct hearsay *server, int64_t deadline_ms, struct hearsay_error *error)
 {
-    for (size_t i = 0; i < server->welcome.host_count; i++) {
-        if (name->text == NULL || strcmp(server->hosts[i].name, name->text) == 0) {
-            changed->host = i;
-            return true;
-        }
+    struct hearsay_error local;
+    arena_reset(&server->arena);
+    int status =
+        client_receive(server, &server->arena, deadline_ms, &server->reply.shown.response, error);
+    if (status != HEARSAY_OK ||
+        reply_complete(&server->reply, &server->arena, &local) == HEARSAY_OK) {
+        return status;
     }
-    return false;
-}
-
-/* Receives the next reply. Its memory is in server->arena. Returns 0, WAIT_TIMEOUT, or an error. */
-static int receive_reply(struct hearsay *server, int64_t deadline_ms, struct reply *out,
-                         struct hearsay_error *error)
-{
-    for (;;) {
-        struct hearsay_response response;
-        int status = client_receive(server, &server->arena, deadline_ms, &response, error);
-        if (status != HEARSAY_OK) {
-            return status;
-        }
-        struct hearsay_error local;
-        status = reply_translate(&response, &server->arena, out, &local);
-        if (status != HEARSAY_OK) {
-            /*
-             * The reply is lost. A caller would wait for this reply until its timeout, so the
-             * connection is broken.
-             */
-            return conn_break(&server->conn, &local, error);
-        }
-        if (response.kind != HEARSAY_RESPONSE_HERE_CHANGED ||
-            place_here_change(server, &response.here_changed.host, &out->shown.here_changed)) {
-            return HEARSAY_OK;
-        }
-        arena_reset(&server->arena); /* a host that the Welcome does not have */
-    }
+    /* The reply is lost. A caller would wait for this reply until its timeout, so the connection
+     * is broken. */
+    return conn_break(&server->conn, &local, error);
 }
 
 static void kept_free(const struct alloc *alloc, struct client_kept *kept)
@@ -254,8 +235,7 @@ static void kept_free(const struct alloc *alloc, struct client_kept *kept)
  * the reply is lost. A caller would wait for this reply until its timeout, so the connection is
  * broken then.
  */
-static int client_keep(struct hearsay *server, const struct reply *reply,
-                       struct hearsay_error *error)
+static int client_keep(struct hearsay *server, struct hearsay_error *error)
 {
     struct client_kept *kept = alloc_zeroed(server->alloc, 1, sizeof(*kept));
     if (kept == NULL) {
@@ -264,7 +244,7 @@ static int client_keep(struct hearsay *server, const struct reply *reply,
         return conn_break(&server->conn, &nomem, error);
     }
     kept->arena = server->arena;
-    kept->reply = reply->shown;
+    kept->reply = server->reply.shown;
     arena_init(&server->arena, server->alloc, CONN_DECODE_BYTES);
     if (server->kept_last == NULL) {
         server->kept_first = kept;
@@ -323,9 +303,7 @@ int client_await(struct hearsay *server, uint64_t ticket, int timeout_ms,
 {
     int64_t deadline_ms = wait_deadline_ms(timeout_ms);
     for (;;) {
-        arena_reset(&server->arena);
-        struct reply reply;
-        int status = receive_reply(server, deadline_ms, &reply, out_error);
+        int status = receive_reply(server, deadline_ms, out_error);
         if (status == WAIT_TIMEOUT) {
             conn_abandon(&server->conn, ticket);
             return fail_set(out_error, HEARSAY_ERR_TIMEOUT,
@@ -335,12 +313,12 @@ int client_await(struct hearsay *server, uint64_t ticket, int timeout_ms,
             conn_abandon(&server->conn, ticket);
             return status;
         }
-        if (reply.shown.ticket == ticket) {
-            server->reply = reply;
+        if (server->reply.shown.response.id == ticket) {
             *out_reply = &server->reply;
-            return reply.shown.kind == HEARSAY_REPLY_ERROR ? HEARSAY_ERR_REFUSED : HEARSAY_OK;
+            return server->reply.shown.response.kind == HEARSAY_RESPONSE_ERROR ? HEARSAY_ERR_REFUSED
+                                                                               : HEARSAY_OK;
         }
-        status = client_keep(server, &reply, out_error);
+        status = client_keep(server, out_error);
         if (status != HEARSAY_OK) {
             return status;
         }
@@ -364,10 +342,7 @@ int hearsay_next(struct hearsay *server, int timeout_ms, const struct hearsay_re
      */
     bool is_idle = server->conn.state == CONN_READY && conn_in_flight(&server->conn) == 0 &&
                    !server->conn.takes_matches && !server->conn.takes_here_changes;
-    arena_reset(&server->arena);
-    struct reply reply;
-    int status =
-        receive_reply(server, wait_deadline_ms(is_idle ? 0 : timeout_ms), &reply, out_error);
+    int status = receive_reply(server, wait_deadline_ms(is_idle ? 0 : timeout_ms), out_error);
     if (status == WAIT_TIMEOUT && is_idle) {
         return fail_set(out_error, HEARSAY_IDLE, "no request is under way");
     }
@@ -375,7 +350,6 @@ int hearsay_next(struct hearsay *server, int timeout_ms, const struct hearsay_re
         return fail_set(out_error, HEARSAY_PENDING, "no reply within %d ms", timeout_ms);
     }
     if (status == HEARSAY_OK) {
-        server->reply = reply;
         *out_reply = &server->reply.shown;
     }
     return status;
@@ -390,18 +364,6 @@ int relay_submit(struct hearsay *server, struct hearsay_request *request, uint64
     return client_submit(server, request, out_ticket, out_error);
 }
 
-int relay_next(struct hearsay *server, struct hearsay_response *out_response,
-               struct hearsay_error *out_error)
-{
-    arena_reset(&server->arena);
-    int status =
-        client_receive(server, &server->arena, wait_deadline_ms(0), out_response, out_error);
-    if (status == WAIT_TIMEOUT) {
-        return fail_set(out_error, HEARSAY_PENDING, "no reply has arrived");
-    }
-    return status;
-}
-
 /*
  * Reads the replies that have arrived, without waiting, and keeps them for hearsay_next, until they
  * take CLIENT_KEPT_BYTES_MAX. Returns 0 or an error.
@@ -409,14 +371,12 @@ int relay_next(struct hearsay *server, struct hearsay_response *out_response,
 static int catch_up(struct hearsay *server, struct hearsay_error *error)
 {
     while (server->kept_bytes < CLIENT_KEPT_BYTES_MAX) {
-        arena_reset(&server->arena);
-        struct reply reply;
-        int status = receive_reply(server, wait_deadline_ms(0), &reply, error);
+        int status = receive_reply(server, wait_deadline_ms(0), error);
         if (status == WAIT_TIMEOUT) {
             return HEARSAY_OK;
         }
         if (status == HEARSAY_OK) {
-            status = client_keep(server, &reply, error);
+            status = client_keep(server, error);
         }
         if (status != HEARSAY_OK) {
             return status;

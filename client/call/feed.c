@@ -31,7 +31,7 @@ int hearsay_changes(struct hearsay *server, const struct hearsay_changes *change
     int status = calls_ask(server, &request, timeout_ms, &reply, out_error);
 
     if (status == HEARSAY_OK) {
-        *out_changed = &reply->shown.changed;
+        *out_changed = &reply->shown.response.changed;
     }
     return status;
 }

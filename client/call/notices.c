@@ -5,26 +5,6 @@
 #include "client/call/client.h"
 #include "client/fail.h"
 
-int reply_translate_notices(const struct hearsay_house_notice *from, size_t count,
-                            struct arena *arena, const struct hearsay_notice **out,
-                            struct hearsay_error *out_error)
-{
-    struct hearsay_notice *notices =
-        count > 0 ? arena_take_zeroed(arena, count, sizeof(*notices)) : NULL;
-    if (count > 0 && notices == NULL) {
-        return fail_set_nomem(out_error);
-    }
-    for (size_t i = 0; i < count; i++) {
-        notices[i] = (struct hearsay_notice){.number = from[i].number,
-                                             .text = from[i].text.text,
-                                             .lang = from[i].lang.text,
-                                             .since_ms = from[i].since_ms,
-                                             .until_ms = from[i].until_ms};
-    }
-    *out = notices;
-    return HEARSAY_OK;
-}
-
 /* Returns the place for the notices of a host, which is made if there is none. NULL: no memory. */
 static struct client_notices *find_notices(struct hearsay *server, size_t host)
 {
@@ -43,11 +23,11 @@ static struct client_notices *find_notices(struct hearsay *server, size_t host)
 }
 
 /* No two notices have one number and time, but a notice may get another language. */
-static uint64_t notice_fold(const struct hearsay_notice *notice, uint64_t version)
+static uint64_t notice_fold(const struct hearsay_house_notice *notice, uint64_t version)
 {
     version = version * 31 + (uint64_t)notice->since_ms * 8 + notice->number;
-    for (const char *at = notice->lang; at != NULL && *at != '\0'; at++) {
-        version = version * 31 + (unsigned char)*at;
+    for (size_t i = 0; i < notice->lang.length; i++) {
+        version = version * 31 + (unsigned char)notice->lang.text[i];
     }
     return version;
 }
@@ -63,12 +43,12 @@ int client_take_notices(struct hearsay *server, struct arena *arena,
             continue;
         }
         struct client_notices *place = find_notices(server, i);
-        if (place == NULL || reply_translate_notices(changed->notices, changed->notice_count, arena,
-                                                     &host->notices, &local) != HEARSAY_OK) {
+        if (place == NULL) {
             host->notice_count = 0;
             (void)fail_set_nomem(&local);
             return conn_break(&server->conn, &local, error);
         }
+        host->notices = changed->notices;
         host->notice_count = changed->notice_count;
         host->notices_version = 0;
         for (size_t n = 0; n < host->notice_count; n++) {

@@ -156,10 +156,10 @@ struct hearsay_admin_reply {
     int64_t until_ms;             /* accept: when the schedule changes it; 0: not said */
     const char *const *problems;  /* check: problem_count of them; 0: no problems */
     size_t problem_count;
-    uint64_t messages;                    /* check: messages that were checked; similar: compared */
-    uint64_t bytes_before;                /* compact */
-    uint64_t bytes_after;                 /* compact, backup */
-    const struct hearsay_notice *notices; /* notice: all that there are now, oldest first */
+    uint64_t messages;     /* check: messages that were checked; similar: compared */
+    uint64_t bytes_before; /* compact */
+    uint64_t bytes_after;  /* compact, backup */
+    const struct hearsay_house_notice *notices; /* notice: all now, oldest first */
     size_t notice_count;
     const struct hearsay_similar *similar; /* similar: similar_count groups, the largest first */
     size_t similar_count;

@@ -19,8 +19,8 @@ extern "C" {
 
 /*
  * Submit a request, as hearsay_submit_query. The answers are replies of the kinds
- * HEARSAY_REPLY_CHANGED and HEARSAY_REPLY_APPLIED. Each change of an answer has `message`, `gone`
- * or `rule`, and only one of them.
+ * HEARSAY_RESPONSE_CHANGED and HEARSAY_RESPONSE_APPLIED. Each change of an answer has `message`,
+ * `gone` or `rule`, and only one of them.
  */
 HEARSAY_API int hearsay_submit_changes(struct hearsay *server,
                                        const struct hearsay_changes *changes, uint64_t *out_ticket,

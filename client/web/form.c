@@ -138,7 +138,7 @@ const struct form_report_kind form_report_kinds[FORM_REPORT_KINDS] = {
     [HEARSAY_REPORT_ABOUT_ME] = {"about-me", "report.about_me"},
     [HEARSAY_REPORT_HARASSMENT] = {"harassment", "report.harassment"},
     [HEARSAY_REPORT_SPAM] = {"spam", "report.spam"},
-    [HEARSAY_REPORT_OTHER] = {"other", "report.other"},
+    [HEARSAY_REPORT_OTHER_KIND] = {"other", "report.other"},
 };
 
 enum hearsay_report_kind form_report_kind_of(const char *word)

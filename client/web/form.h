@@ -41,7 +41,7 @@ bool form_read_number(const char *text, uint64_t most, uint64_t *out_number);
 
 /* The kinds of reports by hearsay_report_kind, from 1 on: the word in forms, and the key of its
  * text. */
-enum { FORM_REPORT_KINDS = HEARSAY_REPORT_OTHER + 1 };
+enum { FORM_REPORT_KINDS = HEARSAY_REPORT_OTHER_KIND + 1 };
 extern const struct form_report_kind {
     const char *word;
     const char *key;

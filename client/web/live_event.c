@@ -104,19 +104,19 @@ char *live_event_new(const struct board_message *message, size_t *out_bytes)
     return html.bytes; /* taken over */
 }
 
-char *live_event_house(const struct hearsay_notice *notices, size_t count, size_t *out_bytes)
+char *live_event_house(const struct hearsay_house_notice *notices, size_t count, size_t *out_bytes)
 {
     struct html html;
 
     html_init(&html);
     html_raw(&html, "event: house\ndata: [");
     for (size_t i = 0; i < count; i++) {
-        const char *lang = notices[i].lang != NULL ? notices[i].lang : "";
+        const char *lang = notices[i].lang.text != NULL ? notices[i].lang.text : "";
 
         html_raw(&html, i > 0 ? ",{\"lang\":" : "{\"lang\":");
         html_json(&html, lang, strlen(lang));
         html_raw(&html, ",\"text\":");
-        html_json(&html, notices[i].text, strlen(notices[i].text));
+        html_json(&html, notices[i].text.text, strlen(notices[i].text.text));
         html_raw(&html, "}");
     }
     html_raw(&html, "]\n\n");

@@ -33,7 +33,7 @@ bool live_place_read(const char *text, struct live_place *out_place);
 char *live_event_new(const struct board_message *message, size_t *out_bytes);
 
 /* The text of the event with all notices. Owned by the caller; NULL: no memory. */
-char *live_event_house(const struct hearsay_notice *notices, size_t count, size_t *out_bytes);
+char *live_event_house(const struct hearsay_house_notice *notices, size_t count, size_t *out_bytes);
 
 /* A message that phones may show. */
 struct live_known {
@@ -56,13 +56,13 @@ struct live_view {
     struct view view;
     char store[LIVE_STORE_BYTES]; /* of what was sent; "": hearsayd was never there */
     struct live_stream *streams;
-    struct board_watch *watch;  /* NULL: none */
-    bool is_ending;             /* it gave way: it is freed with its last stream */
-    bool has_begun;             /* the watch has */
-    enum hearsay_accept accept; /* what pages were told; 0: not known yet */
-    int64_t used_ms;            /* when a stream came last */
-    int64_t watch_ms;           /* the watch is not begun before */
-    int64_t pause_ms;           /* after the last refusal */
+    struct board_watch *watch;      /* NULL: none */
+    bool is_ending;                 /* it gave way: it is freed with its last stream */
+    bool has_begun;                 /* the watch has */
+    enum hearsay_acceptance accept; /* what pages were told; 0: not known yet */
+    int64_t used_ms;                /* when a stream came last */
+    int64_t watch_ms;               /* the watch is not begun before */
+    int64_t pause_ms;               /* after the last refusal */
     struct live_known known[LIVE_KNOWN];
     size_t known_count;
     struct live_check checks[LIVE_CHECKS];

@@ -50,7 +50,7 @@ struct page {
     bool asks_to_stay;  /* the form "Stay connected" stands above a list */
     bool may_stay;      /* there is such a form: /about says what it stores */
     /* what the operator says above a list: notice_count of them */
-    const struct hearsay_notice *notices;
+    const struct hearsay_house_notice *notices;
     size_t notice_count;
     uint64_t notices_version; /* as in struct hearsay_host */
 };
@@ -63,9 +63,9 @@ struct page_form {
     uint32_t ttl_s;     /* chosen; 0: the default */
     uint32_t ttl_default_s;
     uint32_t ttl_max_s;
-    bool is_found_around;       /* what is left here is found from other hosts of the hood */
-    enum hearsay_accept accept; /* open, review, closed */
-    int64_t accept_until_ms;    /* when that changes; 0: not known */
+    bool is_found_around;           /* what is left here is found from other hosts of the hood */
+    enum hearsay_acceptance accept; /* open, review, closed */
+    int64_t accept_until_ms;        /* when that changes; 0: not known */
 };
 
 enum page_notice {

@@ -280,7 +280,7 @@ static void fill_decision(const struct persist_decision *from, struct msg_decisi
         .number = from->number,
         .time_ms = from->time_ms,
         .act = {from->act, strlen(from->act)},
-        .kind = (enum msg_report_kind)from->kind,
+        .kind = (enum hearsay_report_kind)from->kind,
         .reports = from->reports,
         .uid = from->uid,
         .web = from->web,

@@ -56,7 +56,7 @@ bool ask_administers(struct ask *ask, const struct hearsay_text *host);
 /* What a request says of the decision that it is about; members may be absent. */
 struct ask_decision {
     struct hearsay_bytes id;
-    enum msg_report_kind kind;
+    enum hearsay_report_kind kind;
     struct hearsay_text reason;
 };
 

@@ -44,7 +44,7 @@ static void take_report(const struct report_job *job, struct moderated *known)
     if (known != NULL && (known->reports == 0 || (job->is_beyond && !known->is_beyond))) {
         known->is_new = true;
         known->new_kind = job->op.words_bytes > 0 ? (uint8_t)(job->words[0] - '0')
-                                                  : (uint8_t)MSG_REPORT_OTHER_KIND;
+                                                  : (uint8_t)HEARSAY_REPORT_OTHER_KIND;
         job->base.host->has_news = true;
     }
     if (known != NULL) {
@@ -179,12 +179,14 @@ static bool report_pays(struct service *service, struct host *host, const struct
 }
 
 /* Counts the report in the entry of its message, which is not stored yet. */
-static void report_count(struct report_job *job, struct moderated *known, enum msg_report_kind kind)
+static void report_count(struct report_job *job, struct moderated *known,
+                         enum hearsay_report_kind kind)
 {
     const struct requester *client = job->base.client;
 
     job->is_own = client->sender_tag != 0 && client->sender_tag == known->sender;
-    job->is_grave = !job->is_own && (kind == MSG_REPORT_ILLEGAL || kind == MSG_REPORT_ABOUT_ME);
+    job->is_grave =
+        !job->is_own && (kind == HEARSAY_REPORT_ILLEGAL || kind == HEARSAY_REPORT_ABOUT_ME);
     job->is_uncounted = job->is_own || !report_pays(job->base.service, job->base.host, client);
     known->uncounted += job->is_uncounted;
     known->own += job->is_own;
@@ -256,9 +258,9 @@ static bool note_reporter(const struct ask *ask)
     return true;
 }
 
-static void submit_report(struct report_job *job, const struct msg_report *report)
+static void submit_report(struct report_job *job, const struct hearsay_report *report)
 {
-    if (report->reason.length > 0 || report->kind != MSG_REPORT_OTHER_KIND) {
+    if (report->reason.length > 0 || report->kind != HEARSAY_REPORT_OTHER_KIND) {
         job->words[0] = (char)('0' + report->kind);
         if (report->reason.length > 0) {
             memcpy(job->words + 1, report->reason.text, report->reason.length);
@@ -275,7 +277,7 @@ static void submit_report(struct report_job *job, const struct msg_report *repor
 void handler_report(struct ask *ask)
 {
     struct service *service = ask->service;
-    const struct msg_report *report = &ask->request->report;
+    const struct hearsay_report *report = &ask->request->report;
     struct moderated *known = NULL;
     struct index_item item;
 

@@ -80,7 +80,7 @@ static size_t split_reasons(struct service *service, const struct persist_entry 
     while (reasons != NULL && at < end && count < PERSIST_REASONS_KEPT) {
         const char *stop = memchr(at, '\n', (size_t)(end - at));
         stop = stop == NULL ? end : stop;
-        reasons[count].kind = (enum msg_report_kind)(at[0] - '0');
+        reasons[count].kind = (enum hearsay_report_kind)(at[0] - '0');
         if (stop - at > 1) {
             reasons[count].text = (struct hearsay_text){at + 1, (size_t)(stop - at) - 1};
         }

@@ -107,7 +107,7 @@ struct persist_decision {
     char act[LIMIT_WORD_BYTES + 1];
     bool has_id; /* the decision is about the message `id` */
     uint8_t id[MESSAGE_ID_BYTES];
-    uint32_t kind;    /* enum msg_report_kind; 0: not said */
+    uint32_t kind;    /* enum hearsay_report_kind; 0: not said */
     uint32_t reports; /* how many reports the message had */
     char reason[LIMIT_NOTE_BYTES + 1];
     uint32_t uid; /* the user who decided */
@@ -439,10 +439,10 @@ struct persist_op {
     struct persist_tally *tallies; /* tally: tally_count of them */
     size_t tally_count;
     /* moderate: a reason as a line of UTF-8, not terminated; may be NULL. The first byte is the
-     * digit of the kind of the report (enum msg_report_kind). A reason is grave if its kind is
-     * MSG_REPORT_ILLEGAL or MSG_REPORT_ABOUT_ME. If PERSIST_REASONS_KEPT reasons are stored, the
-     * oldest reason is deleted that is not grave; or the oldest grave reason, if more than
-     * PERSIST_REASONS_GRAVE reasons, the new one included, are grave. */
+     * digit of the kind of the report (enum hearsay_report_kind). A reason is grave if its kind is
+     * HEARSAY_REPORT_ILLEGAL or HEARSAY_REPORT_ABOUT_ME. If PERSIST_REASONS_KEPT reasons are
+     * stored, the oldest reason is deleted that is not grave; or the oldest grave reason, if more
+     * than PERSIST_REASONS_GRAVE reasons, the new one included, are grave. */
     const char *words;
     size_t words_bytes; /* at most PERSIST_WORDS_BYTES_MAX */
 

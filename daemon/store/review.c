@@ -51,7 +51,7 @@ int store_review_state(struct store_database *database, int64_t seq, enum persis
 
 static bool reason_is_grave(const char *line)
 {
-    return line[0] == '0' + MSG_REPORT_ILLEGAL || line[0] == '0' + MSG_REPORT_ABOUT_ME;
+    return line[0] == '0' + HEARSAY_REPORT_ILLEGAL || line[0] == '0' + HEARSAY_REPORT_ABOUT_ME;
 }
 
 uint32_t store_review_count_grave(const char *reasons, size_t bytes)

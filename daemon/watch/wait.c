@@ -35,7 +35,7 @@ static bool count_news(struct host *host, int64_t now_ms, struct hearsay_waited 
     host->has_news = false;
     if (oldest != NULL) {
         out->id = (struct hearsay_bytes){oldest->id, MESSAGE_ID_BYTES};
-        out->kind = (enum msg_report_kind)oldest->new_kind;
+        out->kind = (enum hearsay_report_kind)oldest->new_kind;
         out->pending = oldest->state == PERSIST_PENDING;
     }
     return oldest != NULL;

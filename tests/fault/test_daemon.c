@@ -97,7 +97,7 @@ static struct hearsay_request make_request(struct faults_fixture *fixture,
         break;
     case HEARSAY_REQUEST_REPORT:
         request.report.id = (struct hearsay_bytes){id, sizeof(id)};
-        request.report.kind = MSG_REPORT_OTHER_KIND;
+        request.report.kind = HEARSAY_REPORT_OTHER_KIND;
         break;
     case HEARSAY_REQUEST_LOG_LEVEL:
         request.log_level.level = (struct hearsay_text){"error", 5};

@@ -37,7 +37,7 @@ static void report(struct handler_fixture *fixture, uint8_t number, uint32_t sen
     struct hearsay_request request = *handler_fixture_about(HEARSAY_REQUEST_REPORT, number);
 
     fixture->client.sender_tag = sender;
-    request.report.kind = MSG_REPORT_SPAM;
+    request.report.kind = HEARSAY_REPORT_SPAM;
     request.report.reason = (struct hearsay_text){"why", 3};
     assert_int_equal(handler_fixture_do(fixture, &request), HEARSAY_RESPONSE_REPORT_TAKEN);
 }
@@ -119,7 +119,7 @@ static void all_are_listed(void **state)
     assert_true(found->messages[3].hidden && found->messages[3].reports == 2);
     assert_true(!found->messages[4].hidden && found->messages[4].reports == 1);
     assert_int_equal(found->messages[4].reason_count, 1);
-    assert_int_equal(found->messages[4].reasons[0].kind, MSG_REPORT_SPAM);
+    assert_int_equal(found->messages[4].reasons[0].kind, HEARSAY_REPORT_SPAM);
     assert_true(!found->messages[5].hidden && found->messages[5].payload.count == 4);
     assert_int_equal(about(fixture, HEARSAY_REQUEST_RESTORE, 3), HEARSAY_RESPONSE_RESTORED);
     expect_page(turn_page(fixture, 0, cursor, &bytes, false), "376421"); /* it counts as new */

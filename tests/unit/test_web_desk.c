@@ -32,7 +32,7 @@ static void write_all(struct html *html, const struct desk *desk)
     static const struct hearsay_reason reasons[] = {
         {HEARSAY_REPORT_SPAM, EVIL},          {HEARSAY_REPORT_ILLEGAL, NULL},
         {HEARSAY_REPORT_SPAM, NULL},          {HEARSAY_REPORT_ABOUT_ME, NULL},
-        {HEARSAY_REPORT_OTHER, EVIL},         {HEARSAY_REPORT_HARASSMENT, NULL},
+        {HEARSAY_REPORT_OTHER_KIND, EVIL},    {HEARSAY_REPORT_HARASSMENT, NULL},
         {(enum hearsay_report_kind)99, EVIL},
     };
     struct hearsay_reported all[5];
@@ -350,7 +350,7 @@ static void test_kinds(void **state)
 {
     (void)state;
     assert_int_equal(form_report_kind_of("about-me"), HEARSAY_REPORT_ABOUT_ME);
-    assert_int_equal(form_report_kind_of("other"), HEARSAY_REPORT_OTHER);
+    assert_int_equal(form_report_kind_of("other"), HEARSAY_REPORT_OTHER_KIND);
     assert_int_equal(form_report_kind_of("Spam"), 0);
     assert_int_equal(form_report_kind_of(NULL), 0);
 }

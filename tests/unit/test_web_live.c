@@ -105,8 +105,9 @@ static void an_event_is_one_line_whatever_its_text(void **state)
 /* Open pages are told when the notices of the host are others, in one line of JSON. */
 static void notices_are_told(void **state)
 {
-    static const struct hearsay_notice notices[] = {
-        {.number = 1, .text = "a \"b\" <c>", .lang = "en"}, {.number = 2, .text = "d"}};
+    static const struct hearsay_house_notice notices[] = {
+        {.number = 1, .text = {"a \"b\" <c>", 9}, .lang = {"en", 2}},
+        {.number = 2, .text = {"d", 1}}};
     static const char both[] = "event: house\ndata: [{\"lang\":\"en\",\"text\":\"a \\\"b\\\" <c>\"}"
                                ",{\"lang\":\"\",\"text\":\"d\"}]\n\n";
     static const char none[] = "event: house\ndata: []\n\n";
@@ -138,7 +139,7 @@ static void notices_are_told(void **state)
 /* A page was made before its stream began: each new stream gets the notices, once. */
 static void a_new_stream_gets_the_notices(void **state)
 {
-    static const struct hearsay_notice notices[] = {{.number = 1, .text = "a"}};
+    static const struct hearsay_house_notice notices[] = {{.number = 1, .text = {"a", 1}}};
     static const char begun[] = "retry: 5000\n\n";
     static const char one[] = "event: house\ndata: [{\"lang\":\"\",\"text\":\"a\"}]\n\n";
     static const char none[] = "event: house\ndata: []\n\n";

@@ -96,7 +96,7 @@ static void write_region(struct html *html, const struct page *page)
     html_raw(html, "</h2>\n");
     for (size_t i = 0; i < page->notice_count; i++) {
         html_raw(html, i == 0 ? "<p dir=\"auto\" lang=\"en\">" : "<p dir=\"auto\">");
-        html_text(html, page->notices[i].text, strlen(page->notices[i].text));
+        html_text(html, page->notices[i].text.text, page->notices[i].text.length);
         html_raw(html, "</p>\n");
     }
     html_raw(html, "</section>\n");

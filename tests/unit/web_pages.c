@@ -41,12 +41,14 @@ const struct web_pages_values web_pages_plain = {
 struct page web_pages_page(const struct web_pages_values *values, const struct lang *lang,
                            struct view *view)
 {
-    static struct hearsay_notice notices[2];
+    static struct hearsay_house_notice notices[2];
     size_t count = 0;
 
     for (; count < 2 && values->notices[count] != NULL; count++) {
-        notices[count] = (struct hearsay_notice){
-            .number = 1, .text = values->notices[count], .lang = count == 0 ? "en" : NULL};
+        notices[count] =
+            (struct hearsay_house_notice){.number = 1,
+                                          .text = hearsay_text(values->notices[count]),
+                                          .lang = hearsay_text(count == 0 ? "en" : NULL)};
     }
     *view = (struct view){.order = VIEW_NEWEST, .before_ms = INT64_MAX};
     (void)snprintf(view->language, sizeof(view->language), "%s", lang_tag(lang));

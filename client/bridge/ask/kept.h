@@ -11,8 +11,8 @@ struct kept {
     struct kept *next;
     uint32_t peer;
     char host[BRIDGE_NAME_BYTES];
-    struct msg_result *results; /* count of them; they borrow from this block */
-    struct hood_found *found;   /* of the same, for the search */
+    struct hearsay_result *results; /* count of them; they borrow from this block */
+    struct hood_found *found;       /* of the same, for the search */
     uint32_t count;
     size_t payload_bytes;
 };
@@ -23,7 +23,7 @@ struct kept {
  * payload_most bytes.
  * NULL: no memory.
  */
-struct kept *kept_new(const struct msg_results *results, uint32_t k, uint32_t bits, uint32_t peer,
-                      const char *host, size_t payload_most);
+struct kept *kept_new(const struct hearsay_results *results, uint32_t k, uint32_t bits,
+                      uint32_t peer, const char *host, size_t payload_most);
 
 #endif

@@ -28,7 +28,7 @@ struct round_events {
     bool (*send)(void *context, struct round *round, uint32_t peer, const void *data, size_t size);
     /* The round is over; the caller frees it. `results` is borrowed for the call. NULL: there is no
      * answer. */
-    void (*done)(void *context, struct round *round, const struct msg_results *results);
+    void (*done)(void *context, struct round *round, const struct hearsay_results *results);
 };
 
 /*

@@ -29,8 +29,9 @@ static const struct args_option log_options[] = {
 /* The name of a kind; NULL: no kind was said. */
 static const char *name_of_why(enum hearsay_report_kind why)
 {
-    return why == 0 ? NULL
-                    : moderate_whys[why <= HEARSAY_REPORT_OTHER ? why : HEARSAY_REPORT_OTHER];
+    return why == 0
+               ? NULL
+               : moderate_whys[why <= HEARSAY_REPORT_OTHER_KIND ? why : HEARSAY_REPORT_OTHER_KIND];
 }
 
 static json_t *json_of_decision(const struct hearsay_decision *decision)

@@ -382,7 +382,7 @@ struct notice_options {
     bool json;
 };
 
-static void print_notice(const struct cli *cli, const struct hearsay_notice *notice)
+static void print_notice(const struct cli *cli, const struct hearsay_house_notice *notice)
 {
     char until[WHEN_BYTES] = "";
     if (notice->until_ms != 0) {
@@ -390,8 +390,8 @@ static void print_notice(const struct cli *cli, const struct hearsay_notice *not
     }
     (void)fprintf(cli->out.stream, "%" PRIu32 "  %-24s  %-5s  ", notice->number,
                   notice->until_ms != 0 ? until : "no end",
-                  notice->lang != NULL ? notice->lang : "-");
-    out_text(&cli->out, notice->text, 0);
+                  notice->lang.text != NULL ? notice->lang.text : "-");
+    out_text(&cli->out, notice->text.text, 0);
     (void)fputc('\n', cli->out.stream);
 }
 

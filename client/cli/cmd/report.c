@@ -34,15 +34,16 @@ static int report_run(struct cli *cli, void *options)
         return CLI_USAGE;
     }
     struct hearsay_report report = {
-        .id = id,
-        .kind = chosen->kind != 0 ? (enum hearsay_report_kind)chosen->kind : HEARSAY_REPORT_OTHER,
-        .reason = cli->word_count > 1 ? cli->words[1] : NULL,
+        .id = hearsay_bytes(id, HEARSAY_ID_BYTES),
+        .kind =
+            chosen->kind != 0 ? (enum hearsay_report_kind)chosen->kind : HEARSAY_REPORT_OTHER_KIND,
+        .reason = hearsay_text(cli->word_count > 1 ? cli->words[1] : NULL),
     };
     int code = connect_host(cli, chosen->host, &host);
     if (code != CLI_DONE) {
         return code;
     }
-    report.host = host->name;
+    report.host = hearsay_text(host->name);
     int status = hearsay_report(cli->connection, &report, cli_timeout(cli), &error);
     return cli_conclude(cli, status, &error, "reported");
 }

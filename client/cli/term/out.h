@@ -109,7 +109,7 @@ void out_json_payload(json_t **object, const char *media_type, const uint8_t *pa
                       size_t count);
 
 /* A notice as JSON. Its member "notice", which no message has, is the number. NULL: no memory. */
-json_t *out_json_notice(const struct hearsay_notice *notice);
+json_t *out_json_notice(const struct hearsay_house_notice *notice);
 
 /*
  * Converts a result to the JSON object that the query command prints, with the keys id, distance,

@@ -353,7 +353,7 @@ static void list_write_pages(struct html *html, const struct page *page,
  */
 static void list_write_house(struct html *html, const struct page *page)
 {
-    const struct hearsay_notice *notices = page->notices;
+    const struct hearsay_house_notice *notices = page->notices;
     size_t shown = 0;
 
     for (size_t i = 0; i < page->notice_count; i++) {
@@ -367,10 +367,10 @@ static void list_write_house(struct html *html, const struct page *page)
             continue; /* hearsayd is away */
         }
         html_raw(html, "<p dir=\"auto\"");
-        if (notices[i].lang != NULL) {
-            html_attribute(html, "lang", notices[i].lang);
+        if (notices[i].lang.text != NULL) {
+            html_attribute(html, "lang", notices[i].lang.text);
         }
-        html_between(html, ">", notices[i].text, "</p>\n");
+        html_between(html, ">", notices[i].text.text, "</p>\n");
     }
     html_raw(html, "</section>\n");
 }
