@@ -10,10 +10,9 @@
  *   hearsay/context.h     labels out of what a device senses, and their filter
  *   hearsay/group.h       groups that share a secret; sealed messages
  *   hearsay/message.h     deposit, query, get, withdraw; one request at a time or many
- *   hearsay/feed.h        what changes at a host, for copies
  *   hearsay/watch.h       queries that stay at the server and report each new message
  *   hearsay/memory.h      files of a reader: epoch keys, messages seen, recent contexts
- *   hearsay/admin.h       the administrator's requests
+ *   hearsay/ask.h         any request of the protocol: reports, administration, copies of a host
  *
  * A `struct hearsay` is one connection to one server. A call with timeout_ms waits until its reply
  * arrives, its timeout passes or the connection breaks. The library runs a callback only within the
@@ -63,11 +62,10 @@
 #ifndef HEARSAY_H
 #define HEARSAY_H
 
-#include "hearsay/admin.h"
+#include "hearsay/ask.h"
 #include "hearsay/base.h"
 #include "hearsay/connection.h"
 #include "hearsay/context.h"
-#include "hearsay/feed.h"
 #include "hearsay/group.h"
 #include "hearsay/memory.h"
 #include "hearsay/message.h"

@@ -30,8 +30,7 @@ SCALARS = {
     "bytes": ("BYTES", "ProtobufCBinaryData", "struct hearsay_bytes"),
 }
 # Of these, client/hearsay/ has structs and enums of its own. client/call/ makes one from the other.
-TRANSLATED = ("Accept", "Ban", "Decision", "Error", "ErrorCode", "Export", "Exported", "Figure", "Notice", "Reported",
-              "Similar", "Watch", "Welcome")
+TRANSLATED = ("Error", "ErrorCode", "Watch", "Welcome")
 CPP_WORDS = ("export",)  # a program in C++ may include messages.h
 ENVELOPES = ("Request", "Response", "Letter")
 SIZED = ("Results", "Match")  # their exact sizes are asked for, and so those of the messages in them
@@ -344,7 +343,10 @@ class Schema:
         yield from c_comment(message.comment, "")
         yield f"{message.struct()} {{"
         for field in message.fields:
-            yield from c_comment(field.comment, "    ")
+            comment = field.comment
+            if field.absent and re.fullmatch(r"U?INT\d+_M(IN|AX)", field.absent):  # what "no bound" is in C
+                comment = f"{comment.removesuffix('.')} ({field.absent})."
+            yield from c_comment(comment, "    ")
             yield from ("    " + line for line in self.member(field))
         yield "};"
 

@@ -236,19 +236,19 @@ int calls_prepare(struct hearsay *server, int timeout_ms, struct hearsay_error *
 }
 
 int calls_finish(struct hearsay *server, uint64_t ticket, int timeout_ms,
-                 const struct reply **out_reply, struct hearsay_error *error)
+                 const struct hearsay_reply **out_reply, struct hearsay_error *error)
 {
-    const struct reply *reply = NULL;
+    const struct hearsay_reply *reply = NULL;
     int status = client_await(server, ticket, timeout_ms, &reply, error);
     if (status == HEARSAY_ERR_REFUSED && reply != NULL && error != NULL) {
-        *error = reply->shown.error;
+        *error = reply->error;
     }
     *out_reply = reply;
     return status;
 }
 
 int calls_ask(struct hearsay *server, struct hearsay_request *request, int timeout_ms,
-              const struct reply **out_reply, struct hearsay_error *error)
+              const struct hearsay_reply **out_reply, struct hearsay_error *error)
 {
     uint64_t ticket = 0;
     int status = calls_prepare(server, timeout_ms, error);
@@ -263,7 +263,7 @@ int hearsay_deposit(struct hearsay *server, const struct hearsay_deposit *deposi
                     struct hearsay_deposited *out_deposited, struct hearsay_error *out_error)
 {
     uint64_t ticket = 0;
-    const struct reply *reply = NULL;
+    const struct hearsay_reply *reply = NULL;
     int status = calls_prepare(server, timeout_ms, out_error);
     if (status == HEARSAY_OK) {
         status = hearsay_submit_deposit(server, deposit, &ticket, out_error);
@@ -272,7 +272,7 @@ int hearsay_deposit(struct hearsay *server, const struct hearsay_deposit *deposi
         status = calls_finish(server, ticket, timeout_ms, &reply, out_error);
     }
     if (status == HEARSAY_OK && out_deposited != NULL) {
-        *out_deposited = reply->shown.response.deposited;
+        *out_deposited = reply->response.deposited;
     }
     return status;
 }
@@ -281,13 +281,13 @@ int hearsay_query(struct hearsay *server, const struct hearsay_query *query, int
                   const struct hearsay_results **out_results, struct hearsay_error *out_error)
 {
     struct hearsay_request request;
-    const struct reply *reply = NULL;
+    const struct hearsay_reply *reply = NULL;
     int status = query_fill(server, query, &request, out_error);
     if (status == HEARSAY_OK) {
         status = calls_ask(server, &request, timeout_ms, &reply, out_error);
     }
     if (status == HEARSAY_OK) {
-        *out_results = &reply->shown.response.results;
+        *out_results = &reply->response.results;
     }
     return status;
 }
@@ -296,10 +296,10 @@ int hearsay_get(struct hearsay *server, const char *host, const uint8_t *id, int
                 const struct hearsay_got **out_got, struct hearsay_error *out_error)
 {
     struct hearsay_request request = get_request(host, id);
-    const struct reply *reply = NULL;
+    const struct hearsay_reply *reply = NULL;
     int status = calls_ask(server, &request, timeout_ms, &reply, out_error);
     if (status == HEARSAY_OK) {
-        *out_got = &reply->shown.response.got;
+        *out_got = &reply->response.got;
     }
     return status;
 }
@@ -308,7 +308,7 @@ int hearsay_withdraw(struct hearsay *server, const char *host, const uint8_t *id
                      const uint8_t *token, int timeout_ms, struct hearsay_error *out_error)
 {
     struct hearsay_request request = withdraw_request(host, id, token);
-    const struct reply *reply = NULL;
+    const struct hearsay_reply *reply = NULL;
     return calls_ask(server, &request, timeout_ms, &reply, out_error);
 }
 
@@ -316,10 +316,10 @@ int hearsay_ping(struct hearsay *server, int timeout_ms, struct hearsay_pong *ou
                  struct hearsay_error *out_error)
 {
     struct hearsay_request request = {.kind = HEARSAY_REQUEST_PING};
-    const struct reply *reply = NULL;
+    const struct hearsay_reply *reply = NULL;
     int status = calls_ask(server, &request, timeout_ms, &reply, out_error);
     if (status == HEARSAY_OK && out_pong != NULL) {
-        *out_pong = reply->shown.response.pong;
+        *out_pong = reply->response.pong;
     }
     return status;
 }
@@ -328,10 +328,10 @@ int hearsay_here(struct hearsay *server, const char *host, int timeout_ms,
                  const struct hearsay_here_labels **out_here, struct hearsay_error *out_error)
 {
     struct hearsay_request request = here_request(host);
-    const struct reply *reply = NULL;
+    const struct hearsay_reply *reply = NULL;
     int status = calls_ask(server, &request, timeout_ms, &reply, out_error);
     if (status == HEARSAY_OK) {
-        *out_here = &reply->shown.response.here_labels;
+        *out_here = &reply->response.here_labels;
     }
     return status;
 }
@@ -341,10 +341,10 @@ int hearsay_summary(struct hearsay *server, const char *host, int timeout_ms,
 {
     struct hearsay_request request = {.kind = HEARSAY_REQUEST_SUMMARY,
                                       .summary = {.host = hearsay_text(host)}};
-    const struct reply *reply = NULL;
+    const struct hearsay_reply *reply = NULL;
     int status = calls_ask(server, &request, timeout_ms, &reply, out_error);
     if (status == HEARSAY_OK) {
-        *out_summary = &reply->shown.response.summarized;
+        *out_summary = &reply->response.summarized;
     }
     return status;
 }

@@ -20,11 +20,11 @@ int calls_prepare(struct hearsay *server, int timeout_ms, struct hearsay_error *
  * connection.
  */
 int calls_finish(struct hearsay *server, uint64_t ticket, int timeout_ms,
-                 const struct reply **out_reply, struct hearsay_error *error);
+                 const struct hearsay_reply **out_reply, struct hearsay_error *error);
 
 /* Sends a request and waits for the reply: calls_prepare, client_submit, calls_finish. */
 int calls_ask(struct hearsay *server, struct hearsay_request *request, int timeout_ms,
-              const struct reply **out_reply, struct hearsay_error *error);
+              const struct hearsay_reply **out_reply, struct hearsay_error *error);
 
 /*
  * Checks the fields of a query, except those that only the server can check, such as k, and copies

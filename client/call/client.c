@@ -13,7 +13,6 @@
 #include "client/net/sock.h"
 #include "client/net/wait.h"
 #include "client/now.h"
-#include "client/relay.h"
 
 /*
  * Sends as many bytes as the socket takes without waiting. A write error is only stored in
@@ -214,9 +213,8 @@ static int receive_reply(struct hearsay *server, int64_t deadline_ms, struct hea
     struct hearsay_error local;
     arena_reset(&server->arena);
     int status =
-        client_receive(server, &server->arena, deadline_ms, &server->reply.shown.response, error);
-    if (status != HEARSAY_OK ||
-        reply_complete(&server->reply, &server->arena, &local) == HEARSAY_OK) {
+        client_receive(server, &server->arena, deadline_ms, &server->reply.response, error);
+    if (status != HEARSAY_OK || reply_complete(&server->reply, &local) == HEARSAY_OK) {
         return status;
     }
     /* The reply is lost. A caller would wait for this reply until its timeout, so the connection
@@ -244,7 +242,7 @@ static int client_keep(struct hearsay *server, struct hearsay_error *error)
         return conn_break(&server->conn, &nomem, error);
     }
     kept->arena = server->arena;
-    kept->reply = server->reply.shown;
+    kept->reply = server->reply;
     arena_init(&server->arena, server->alloc, CONN_DECODE_BYTES);
     if (server->kept_last == NULL) {
         server->kept_first = kept;
@@ -268,7 +266,7 @@ static void take_kept(struct hearsay *server)
     server->kept_bytes -= kept->arena.held_bytes;
     arena_deinit(&server->arena);
     server->arena = kept->arena;
-    server->reply.shown = kept->reply;
+    server->reply = kept->reply;
     memset(&kept->arena, 0, sizeof(kept->arena));
     kept_free(server->alloc, kept);
 }
@@ -278,6 +276,9 @@ int client_submit(struct hearsay *server, struct hearsay_request *request, uint6
 {
     bool idle = hearsay_in_flight(server) == 0;
     request->asker = server->asker;
+    if (request->kind == HEARSAY_REQUEST_SERVE) {
+        server->conn.takes_asks = true;
+    }
     int status = conn_submit(&server->conn, request, out_ticket, out_error);
     if (status == CONN_FULL) {
         client_flush(server);
@@ -299,7 +300,7 @@ int client_submit(struct hearsay *server, struct hearsay_request *request, uint6
 }
 
 int client_await(struct hearsay *server, uint64_t ticket, int timeout_ms,
-                 const struct reply **out_reply, struct hearsay_error *out_error)
+                 const struct hearsay_reply **out_reply, struct hearsay_error *out_error)
 {
     int64_t deadline_ms = wait_deadline_ms(timeout_ms);
     for (;;) {
@@ -313,10 +314,10 @@ int client_await(struct hearsay *server, uint64_t ticket, int timeout_ms,
             conn_abandon(&server->conn, ticket);
             return status;
         }
-        if (server->reply.shown.response.id == ticket) {
+        if (server->reply.response.id == ticket) {
             *out_reply = &server->reply;
-            return server->reply.shown.response.kind == HEARSAY_RESPONSE_ERROR ? HEARSAY_ERR_REFUSED
-                                                                               : HEARSAY_OK;
+            return server->reply.response.kind == HEARSAY_RESPONSE_ERROR ? HEARSAY_ERR_REFUSED
+                                                                         : HEARSAY_OK;
         }
         status = client_keep(server, out_error);
         if (status != HEARSAY_OK) {
@@ -333,7 +334,7 @@ int hearsay_next(struct hearsay *server, int timeout_ms, const struct hearsay_re
     }
     if (server->kept_first != NULL) {
         take_kept(server);
-        *out_reply = &server->reply.shown;
+        *out_reply = &server->reply;
         return HEARSAY_OK;
     }
     /*
@@ -350,18 +351,9 @@ int hearsay_next(struct hearsay *server, int timeout_ms, const struct hearsay_re
         return fail_set(out_error, HEARSAY_PENDING, "no reply within %d ms", timeout_ms);
     }
     if (status == HEARSAY_OK) {
-        *out_reply = &server->reply.shown;
+        *out_reply = &server->reply;
     }
     return status;
-}
-
-int relay_submit(struct hearsay *server, struct hearsay_request *request, uint64_t *out_ticket,
-                 struct hearsay_error *out_error)
-{
-    if (request->kind == HEARSAY_REQUEST_SERVE) {
-        server->conn.takes_asks = true;
-    }
-    return client_submit(server, request, out_ticket, out_error);
 }
 
 /*

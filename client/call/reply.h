@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reply: converts decoded responses to the public structs. No I/O. */
+/* reply: checks and completes decoded responses. No I/O. */
 #ifndef CLIENT_CALL_REPLY_H
 #define CLIENT_CALL_REPLY_H
 
@@ -7,22 +7,12 @@
 #include "proto/arena.h"
 #include "proto/msg.h"
 
-/* A reply. hearsay_next returns only the field `shown`; the union is for administrators. */
-struct reply {
-    struct hearsay_reply shown;
-    union {
-        struct hearsay_page page;
-        struct hearsay_admin_reply admin;
-    };
-};
-
 /*
  * Completes a reply whose response was decoded: checks what the codec does not check, fills in what
- * a sender may leave out, and fills the other fields. Further structs are allocated in the arena of
- * the response. Returns 0, HEARSAY_ERR_NOMEM, or HEARSAY_ERR_PROTOCOL when something is missing or
- * the response has a kind that hearsay_next and the other calls do not return.
+ * a sender may leave out, and sets `error`. Returns 0, or HEARSAY_ERR_PROTOCOL when something is
+ * missing or the response has a kind that hearsay_next and the other calls do not return.
  */
-int reply_complete(struct reply *reply, struct arena *arena, struct hearsay_error *out_error);
+int reply_complete(struct hearsay_reply *reply, struct hearsay_error *out_error);
 
 /*
  * Converts a decoded Welcome to public structs, which borrow from its arena. *out_hosts points to

@@ -52,7 +52,7 @@ static int begin_watch(struct hearsay *server, const struct hearsay_query *query
                        uint64_t after_seq, int timeout_ms, struct hearsay_watching *out_watching,
                        struct hearsay_error *out_error)
 {
-    const struct reply *reply = NULL;
+    const struct hearsay_reply *reply = NULL;
     uint64_t ticket = 0;
     int status = calls_prepare(server, timeout_ms, out_error);
     if (status == HEARSAY_OK) {
@@ -62,7 +62,7 @@ static int begin_watch(struct hearsay *server, const struct hearsay_query *query
         status = calls_finish(server, ticket, timeout_ms, &reply, out_error);
     }
     if (status == HEARSAY_OK) {
-        *out_watching = reply->shown.response.watching;
+        *out_watching = reply->response.watching;
     }
     return status;
 }

@@ -9,7 +9,7 @@
 #include "base.h"
 #include "connection.h"
 #include "context.h"
-#include "feed.h"
+#include "messages.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -46,17 +46,6 @@ HEARSAY_API void hearsay_deposit_init(struct hearsay_deposit *deposit,
  * and is not for a watch. hearsay_seen_exclude makes the slices of `exclude`.
  */
 HEARSAY_API void hearsay_query_init(struct hearsay_query *query);
-
-/* A message in a list of an administrator. */
-struct hearsay_message {
-    uint8_t id[HEARSAY_ID_BYTES];
-    uint64_t epoch;
-    int64_t deposited_ms;
-    int64_t expires_ms;
-    const char *media_type; /* never NULL */
-    const uint8_t *payload; /* never NULL */
-    size_t payload_bytes;
-};
 
 /* --- one request at a time -------------------------------------------------------------------- */
 
@@ -115,13 +104,6 @@ HEARSAY_API int hearsay_here(struct hearsay *server, const char *host, int timeo
                              const struct hearsay_here_labels **out_here,
                              struct hearsay_error *out_error);
 
-/*
- * Reports a message to the operator. When enough senders have reported the message, the server
- * hides it until the operator restores it.
- */
-HEARSAY_API int hearsay_report(struct hearsay *server, const struct hearsay_report *report,
-                               int timeout_ms, struct hearsay_error *out_error);
-
 /* --- many requests at a time ------------------------------------------------------------------ */
 
 /* What has arrived: the answer to a request, or a push. */
@@ -160,9 +142,6 @@ HEARSAY_API int hearsay_submit_withdraw(struct hearsay *server, const char *host
  * gateway. */
 HEARSAY_API int hearsay_submit_here(struct hearsay *server, const char *host, uint64_t *out_ticket,
                                     struct hearsay_error *out_error);
-/* Submits a report of a message. */
-HEARSAY_API int hearsay_submit_report(struct hearsay *server, const struct hearsay_report *report,
-                                      uint64_t *out_ticket, struct hearsay_error *out_error);
 
 /*
  * Returns the next reply to a submitted request, the next match or the next change of here labels,

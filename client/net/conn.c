@@ -115,6 +115,10 @@ int conn_submit(struct conn *conn, struct hearsay_request *request, uint64_t *ou
         conn->output.count - conn->sent > CONN_OUTPUT_BYTES) {
         return CONN_FULL;
     }
+    enum hearsay_response_kind answer = codec_reply_kind(request->kind);
+    if (request->kind == HEARSAY_REQUEST_HELLO || answer == HEARSAY_RESPONSE_UNKNOWN) {
+        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "there is no such request");
+    }
     /* This loop ends: at most half of the slots are in use. */
     uint64_t ticket = conn->last_ticket + 1;
     while (ticket == 0 || slot_of(conn, ticket)->ticket != 0) {
@@ -127,7 +131,7 @@ int conn_submit(struct conn *conn, struct hearsay_request *request, uint64_t *ou
     }
     struct conn_slot *slot = slot_of(conn, ticket);
     slot->ticket = ticket;
-    slot->kind = codec_reply_kind(request->kind);
+    slot->kind = answer;
     slot->abandoned = false;
     promise_make(request, &slot->promise);
     conn->flight_count++;

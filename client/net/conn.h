@@ -96,8 +96,9 @@ int conn_greet(struct conn *conn, const struct conn_hello *hello, struct hearsay
 /*
  * Adds a request to the output; only in the states READY and BROKEN. Chooses the request's id and
  * writes the id to request->id and *out_ticket. Returns 0; CONN_FULL; ERR_ARGUMENT when the request
- * is larger than the largest frame that the server takes; ERR_NOMEM; or the error that broke the
- * connection. Unless the function returns 0, the conn does not change.
+ * is none that a client sends, or is larger than the largest frame that the server takes;
+ * ERR_NOMEM; or the error that broke the connection. Unless the function returns 0, the conn does
+ * not change.
  */
 int conn_submit(struct conn *conn, struct hearsay_request *request, uint64_t *out_ticket,
                 struct hearsay_error *out_error);

@@ -111,12 +111,12 @@ char *live_event_house(const struct hearsay_house_notice *notices, size_t count,
     html_init(&html);
     html_raw(&html, "event: house\ndata: [");
     for (size_t i = 0; i < count; i++) {
-        const char *lang = notices[i].lang.text != NULL ? notices[i].lang.text : "";
+        const struct hearsay_text *lang = &notices[i].lang;
 
         html_raw(&html, i > 0 ? ",{\"lang\":" : "{\"lang\":");
-        html_json(&html, lang, strlen(lang));
+        html_json(&html, lang->text != NULL ? lang->text : "", lang->length);
         html_raw(&html, ",\"text\":");
-        html_json(&html, notices[i].text.text, strlen(notices[i].text.text));
+        html_json(&html, notices[i].text.text, notices[i].text.length);
         html_raw(&html, "}");
     }
     html_raw(&html, "]\n\n");

@@ -274,9 +274,9 @@ struct decisions_job {
     struct persist_decision decisions[DECISIONS_MAX];
 };
 
-static void fill_decision(const struct persist_decision *from, struct msg_decision *out)
+static void fill_decision(const struct persist_decision *from, struct hearsay_decision *out)
 {
-    *out = (struct msg_decision){
+    *out = (struct hearsay_decision){
         .number = from->number,
         .time_ms = from->time_ms,
         .act = {from->act, strlen(from->act)},
@@ -306,7 +306,7 @@ static void on_decisions_read(struct persist_read *read)
         job_fail_read(&job->base, read->reason);
         return;
     }
-    struct msg_decision *decisions =
+    struct hearsay_decision *decisions =
         arena_take_zeroed(&service->arena, DECISIONS_MAX, sizeof(*decisions));
     if (decisions == NULL) {
         job_fail_memory(&job->base);

@@ -109,7 +109,7 @@ static void choose_page(uint32_t frame_bytes, uint32_t wanted, size_t *out_entri
 
 void handler_export(struct ask *ask)
 {
-    const struct msg_export *wanted = &ask->request->export_;
+    const struct hearsay_export *wanted = &ask->request->export_;
     size_t entries = 0;
     size_t bytes = 0;
 

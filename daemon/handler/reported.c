@@ -388,7 +388,7 @@ static void on_page_read(struct persist_read *read)
 
 static void ask_page(struct ask *ask)
 {
-    const struct msg_reported *asked = &ask->request->reported;
+    const struct hearsay_reported *asked = &ask->request->reported;
     size_t most = choose_most(asked->limit);
     struct persist_read read = {.kind = PERSIST_READ_LIST,
                                 .entry_count = most,
@@ -416,7 +416,7 @@ static void ask_page(struct ask *ask)
 
 void handler_reported(struct ask *ask)
 {
-    const struct msg_reported *asked = &ask->request->reported;
+    const struct hearsay_reported *asked = &ask->request->reported;
     size_t most = choose_most(asked->limit);
 
     if (!ask_administers(ask, &asked->host)) {

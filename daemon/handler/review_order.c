@@ -91,7 +91,7 @@ static void give_turns(struct row *rows, size_t count)
     }
 }
 
-static bool is_wanted(const struct moderated *moderated, const struct msg_reported *asked,
+static bool is_wanted(const struct moderated *moderated, const struct hearsay_reported *asked,
                       int64_t now_ms)
 {
     if (asked->withheld) {
@@ -165,7 +165,7 @@ static bool read_cursor(const struct hearsay_bytes *cursor, struct moderated *ou
 
 /* Collects the wanted messages, and puts them in order. Returns how many there are. */
 static size_t order_rows(struct row *rows, const struct moderation *moderation,
-                         const struct msg_reported *asked, int64_t now_ms)
+                         const struct hearsay_reported *asked, int64_t now_ms)
 {
     size_t count = 0;
 
@@ -182,7 +182,7 @@ static size_t order_rows(struct row *rows, const struct moderation *moderation,
     return count;
 }
 
-int review_choose(const struct moderation *moderation, const struct msg_reported *asked,
+int review_choose(const struct moderation *moderation, const struct hearsay_reported *asked,
                   int64_t now_ms, size_t most, struct review_place *places, uint64_t *out_total)
 {
     struct moderated moderated;

@@ -37,7 +37,7 @@ struct review_place {
  * entries.
  */
 enum { REVIEW_NO_CURSOR = -1000 };
-int review_choose(const struct moderation *moderation, const struct msg_reported *asked,
+int review_choose(const struct moderation *moderation, const struct hearsay_reported *asked,
                   int64_t now_ms, size_t most, struct review_place *places, uint64_t *out_total);
 
 /* Writes the cursor of the page behind a place. */

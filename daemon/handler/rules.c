@@ -133,7 +133,7 @@ static void fill_rule(struct rule_job *job, const struct hearsay_unban *asked)
 
 void handler_ban(struct ask *ask)
 {
-    const struct msg_ban *asked = &ask->request->ban;
+    const struct hearsay_ban *asked = &ask->request->ban;
     const struct hearsay_unban banned = {asked->host, asked->payload_hash, asked->filter};
     struct rule_job *job = check_ban(ask, &banned) ? rule_job_new(ask, "ban") : NULL;
 
@@ -318,7 +318,7 @@ static void on_noticed(struct persist_op *op)
 /* Sends an error if the fields of the request do not go together. */
 static bool check_notice(const struct ask *ask)
 {
-    const struct msg_notice *asked = &ask->request->notice;
+    const struct hearsay_notice *asked = &ask->request->notice;
     bool has_text = asked->text.text != NULL;
 
     if (has_text && asked->drop != 0) {
@@ -343,7 +343,7 @@ static bool check_notice(const struct ask *ask)
 }
 
 /* Fills the rule with what the request names. False: there is none of this number, or no room. */
-static bool fill_notice(struct rule_job *job, const struct msg_notice *asked)
+static bool fill_notice(struct rule_job *job, const struct hearsay_notice *asked)
 {
     const struct rules *rules = &job->base.host->rules;
     struct persist_rule *rule = &job->rule;
@@ -367,7 +367,7 @@ static bool fill_notice(struct rule_job *job, const struct msg_notice *asked)
     return notice != NULL;
 }
 
-static void change_notice(struct rule_job *job, const struct msg_notice *asked)
+static void change_notice(struct rule_job *job, const struct hearsay_notice *asked)
 {
     bool is_new = asked->text.text != NULL;
 
@@ -386,7 +386,7 @@ static void change_notice(struct rule_job *job, const struct msg_notice *asked)
 
 void handler_notice(struct ask *ask)
 {
-    const struct msg_notice *asked = &ask->request->notice;
+    const struct hearsay_notice *asked = &ask->request->notice;
     struct hearsay_house_notice notices[LIMIT_NOTICES];
     struct hearsay_response response = {.id = ask->request->id};
 

@@ -29,6 +29,6 @@ void figures_add(struct figures *figures, uint64_t value, const char *format, ..
         return;
     }
     memcpy(copy, name, length + 1);
-    figures->list[figures->count++] = (struct msg_figure){
+    figures->list[figures->count++] = (struct hearsay_figure){
         .name = {copy, length}, .value = value > INT64_MAX ? INT64_MAX : (int64_t)value};
 }

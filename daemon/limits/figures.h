@@ -13,8 +13,8 @@
 #include "proto/msg.h"
 
 struct figures {
-    struct arena *arena;     /* borrowed */
-    struct msg_figure *list; /* in the arena; room for LIMIT_FIGURES */
+    struct arena *arena;         /* borrowed */
+    struct hearsay_figure *list; /* in the arena; room for LIMIT_FIGURES */
     size_t count;
     bool is_short; /* there was no memory or no place for a figure, so figures are missing */
 };

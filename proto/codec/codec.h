@@ -66,8 +66,8 @@ enum { CODEC_TOO_LARGE = 3 };
 int codec_encode_request(const struct hearsay_request *request, size_t limit_bytes,
                          struct bytes *out);
 
-/* Returns the kind of the answer to a request, other than an error. Not for
- * HEARSAY_REQUEST_UNKNOWN. */
+/* Returns the kind of the answer to a request, other than an error. HEARSAY_RESPONSE_UNKNOWN: there
+ * is no such request. */
 enum hearsay_response_kind codec_reply_kind(enum hearsay_request_kind kind);
 int codec_encode_response(const struct hearsay_response *response, size_t limit_bytes,
                           struct bytes *out);

@@ -57,5 +57,7 @@ int codec_encode_request(const struct hearsay_request *request, size_t limit_byt
 
 enum hearsay_response_kind codec_reply_kind(enum hearsay_request_kind kind)
 {
-    return (enum hearsay_response_kind)codec_body(&request_envelope, kind)->reply;
+    const struct map_body *body = codec_body(&request_envelope, kind);
+
+    return body != NULL ? (enum hearsay_response_kind)body->reply : HEARSAY_RESPONSE_UNKNOWN;
 }

@@ -84,7 +84,8 @@ static void ask_everything(struct hearsay *server)
 {
     static const uint8_t id[HEARSAY_ID_BYTES] = {1};
     static const uint8_t token[HEARSAY_TOKEN_BYTES] = {2};
-    static const struct hearsay_changes changes = {.limit = 10};
+    static const struct hearsay_request changes = {.kind = HEARSAY_REQUEST_CHANGES,
+                                                   .changes.limit = 10};
     struct hearsay_error error;
     struct hearsay_query query;
     uint64_t ticket;
@@ -92,7 +93,7 @@ static void ask_everything(struct hearsay *server)
     hearsay_query_init(&query);
     (void)hearsay_submit_get(server, NULL, id, &ticket, &error);
     (void)hearsay_submit_withdraw(server, NULL, id, token, &ticket, &error);
-    (void)hearsay_submit_changes(server, &changes, &ticket, &error);
+    (void)hearsay_submit(server, &changes, &ticket, &error);
     (void)hearsay_submit_query(server, &query, &ticket, &error);
     (void)hearsay_submit_watch(server, &query, 0, &ticket, &error);
     hearsay_take_here_changes(server);

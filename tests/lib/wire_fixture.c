@@ -313,7 +313,7 @@ static const struct hearsay_summary_group sample_groups[] = {
     {SAMPLE_BYTES(sample_filter, 64), {1, 0}, 2, {320, 192}, 2, UINT64_MAX, INT64_C(1790000000000)},
 };
 
-static const struct msg_figure sample_figures[] = {
+static const struct hearsay_figure sample_figures[] = {
     {SAMPLE_TEXT("messages"), INT64_MAX},
     {SAMPLE_TEXT("host/default/bytes"), 0},
 };
@@ -336,7 +336,7 @@ static const struct hearsay_reported_message sample_reported[] = {
      .payload_omitted = true,
      .destroyed_ms = 3},
 };
-static const struct msg_decision sample_decisions[] = {
+static const struct hearsay_decision sample_decisions[] = {
     {.act = SAMPLE_TEXT("unban")},
     {UINT64_MAX, INT64_C(1790000000000), SAMPLE_TEXT("hide"), SAMPLE_BYTES(sample_id, 16),
      HEARSAY_REPORT_SPAM, UINT32_MAX, SAMPLE_TEXT("an advert"), UINT32_MAX, true},

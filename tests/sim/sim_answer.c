@@ -191,7 +191,7 @@ static void check_got(const struct world *world, const struct w_expected *expect
 }
 
 static void check_exported(const struct world *world, const struct w_expected *expected,
-                           const struct msg_exported *exported)
+                           const struct hearsay_exported *exported)
 {
     SIM_EQUAL(exported->message_count, expected->count);
     SIM_EQUAL(exported->next.data != NULL, expected->more);

@@ -194,11 +194,11 @@ static void put_admin(const struct world *world, const struct w_request *request
         out->restore = (struct hearsay_restore){.host = host, .id = id};
         break;
     case HEARSAY_REQUEST_REPORTED:
-        out->reported = (struct msg_reported){
+        out->reported = (struct hearsay_reported){
             .host = host, .limit = request->number, .pending = request->pending};
         break;
     case HEARSAY_REQUEST_BAN:
-        out->ban = (struct msg_ban){host, hash, filter, request->rule.max_distance_ppm};
+        out->ban = (struct hearsay_ban){host, hash, filter, request->rule.max_distance_ppm};
         break;
     case HEARSAY_REQUEST_UNBAN:
         out->unban = (struct hearsay_unban){host, hash, filter};
@@ -207,7 +207,7 @@ static void put_admin(const struct world *world, const struct w_request *request
         out->bans = (struct hearsay_bans){host, request->number};
         break;
     case HEARSAY_REQUEST_ACCEPT:
-        out->accept = (struct msg_accept){host, text_of(request->word)};
+        out->accept = (struct hearsay_accept){host, text_of(request->word)};
         break;
     case HEARSAY_REQUEST_BACKUP:
         out->backup.path = text_of(request->word);
@@ -270,7 +270,7 @@ void client_put(struct world *world, struct w_client *client, struct w_request *
         }
     } else if (request->kind == HEARSAY_REQUEST_EXPORT) {
         out.export_ =
-            (struct msg_export){.host = host_text(world, request), .limit = request->number};
+            (struct hearsay_export){.host = host_text(world, request), .limit = request->number};
         for (unsigned i = 0; i < 8 && request->has_cursor; i++) {
             cursor[i] = (uint8_t)((uint64_t)request->cursor >> (8 * (7 - i)));
             out.export_.after = (struct hearsay_bytes){cursor, sizeof(cursor)};

@@ -50,7 +50,7 @@ static void note_media_type(struct read_answers *answers, const struct hearsay_t
     answers->media_type[media_type->length] = '\0';
 }
 
-static void note_page(struct read_answers *answers, const struct msg_exported *page)
+static void note_page(struct read_answers *answers, const struct hearsay_exported *page)
 {
     assert_true(page->message_count <= READ_PAGE_MAX);
     answers->page_count = page->message_count;

@@ -2,7 +2,6 @@
 /* Queries of neighbours on their way to hearsayd and back (client/bridge/ask/answers.h). The hub
  * and hearsayd are functions of this file, which the linker puts in the place of the real ones. */
 #include "client/bridge/ask/answers.h"
-#include "client/relay.h"
 #include "core/base/alloc.h"
 #include "proto/codec/letter.h"
 #include "tests/lib/check.h"
@@ -25,8 +24,8 @@ bool __wrap_wire_publish(struct wire *wire, const struct wire_letter *letter);
 struct hearsay *__wrap_link_server(const struct link *link);
 void __wrap_link_submitted(struct link *link);
 const struct hearsay_welcome *__wrap_hearsay_welcome(const struct hearsay *server);
-int __wrap_relay_submit(struct hearsay *server, struct hearsay_request *request,
-                        uint64_t *out_ticket, struct hearsay_error *out_error);
+int __wrap_hearsay_submit(struct hearsay *server, const struct hearsay_request *request,
+                          uint64_t *out_ticket, struct hearsay_error *out_error);
 
 bool __wrap_wire_publish(struct wire *wire, const struct wire_letter *letter)
 {
@@ -60,8 +59,8 @@ const struct hearsay_welcome *__wrap_hearsay_welcome(const struct hearsay *serve
     return &fake.welcome;
 }
 
-int __wrap_relay_submit(struct hearsay *server, struct hearsay_request *request,
-                        uint64_t *out_ticket, struct hearsay_error *out_error)
+int __wrap_hearsay_submit(struct hearsay *server, const struct hearsay_request *request,
+                          uint64_t *out_ticket, struct hearsay_error *out_error)
 {
     (void)server;
     (void)out_error;

@@ -135,13 +135,13 @@ static void test_calls(void **state)
     assert_string_equal(error.field, "field");
     assert_int_equal(hearsay_withdraw(client, NULL, receipt.id, receipt.token, LONG_MS, &error), 0);
 
-    const struct hearsay_page *page = NULL;
-    const struct hearsay_export first = {.host = NULL};
-    assert_int_equal(hearsay_export(client, &first, LONG_MS, &page, &error), 0);
-    assert_int_equal(page->message_count, 1);
-    assert_int_equal(page->next_bytes, 4);
-    assert_null(page->messages[0].withdraw_hash);
-    assert_string_equal(page->messages[0].message.media_type, "text/plain");
+    const struct hearsay_response *response = NULL;
+    const struct hearsay_request first = {.kind = HEARSAY_REQUEST_EXPORT};
+    assert_int_equal(hearsay_ask(client, &first, LONG_MS, &response, &error), 0);
+    assert_int_equal(response->kind, HEARSAY_RESPONSE_EXPORTED);
+    assert_int_equal(response->exported.message_count, 1);
+    assert_int_equal(response->exported.next.count, 4);
+    assert_null(response->exported.messages[0].withdraw_hash.data);
 
     struct hearsay_pong pong;
     assert_int_equal(hearsay_ping(client, LONG_MS, &pong, NULL), 0);
@@ -186,6 +186,15 @@ static void test_arguments(void **state)
     assert_int_equal(hearsay_submit_query(client, &query, &ticket, &error), HEARSAY_ERR_ARGUMENT);
     assert_int_equal(hearsay_ping(client, -1, NULL, &error), HEARSAY_ERR_ARGUMENT);
     const struct hearsay_reply *reply = NULL;
+    const struct hearsay_response *response = NULL;
+    static const unsigned no_requests[] = {HEARSAY_REQUEST_UNKNOWN, HEARSAY_REQUEST_HELLO, 9999};
+    for (size_t i = 0; i < 3; i++) {
+        struct hearsay_request request = {.kind = (enum hearsay_request_kind)no_requests[i]};
+        assert_int_equal(hearsay_ask(client, &request, LONG_MS, &response, &error),
+                         HEARSAY_ERR_ARGUMENT);
+        assert_int_equal(hearsay_submit(client, &request, &ticket, &error), HEARSAY_ERR_ARGUMENT);
+        assert_string_equal(error.sentence, "there is no such request");
+    }
     assert_int_equal(hearsay_next(client, 0, &reply, &error), HEARSAY_IDLE);
     hearsay_close(client);
     fake_server_stop(&server);
@@ -227,11 +236,11 @@ static void test_overtaking(void **state)
     assert_int_equal(fake_submit_ping(client, &first, NULL), 0);
     assert_int_equal(fake_submit_ping(client, &second, NULL), 0);
     uint64_t third = 0;
-    const struct reply *awaited = NULL;
+    const struct hearsay_reply *awaited = NULL;
     const struct hearsay_reply *reply = NULL;
     assert_int_equal(fake_submit_ping(client, &third, NULL), 0);
     assert_int_equal(client_await(client, first, LONG_MS, &awaited, NULL), 0);
-    assert_int_equal(awaited->shown.response.pong.now_ms, 0);
+    assert_int_equal(awaited->response.pong.now_ms, 0);
     assert_int_equal(hearsay_in_flight(client), 2);
     assert_int_equal(hearsay_next(client, 0, &reply, NULL), 0);
     assert_int_equal(reply->response.id, third);
@@ -544,7 +553,7 @@ static void test_allocations(void **state)
         for (size_t i = 0; i < 3 && status == 0; i++) {
             status = fake_submit_ping(client, &tickets[i], NULL);
         }
-        const struct reply *awaited = NULL;
+        const struct hearsay_reply *awaited = NULL;
         const struct hearsay_reply *reply = NULL;
         if (status == 0) {
             status = client_await(client, tickets[0], LONG_MS, &awaited, NULL);

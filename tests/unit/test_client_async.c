@@ -311,9 +311,10 @@ static void test_requests(void **state)
 {
     (void)state;
     static const uint8_t id[HEARSAY_ID_BYTES];
-    const struct hearsay_report report = {.id = hearsay_bytes(id, HEARSAY_ID_BYTES),
-                                          .kind = HEARSAY_REPORT_SPAM,
-                                          .reason = hearsay_text("spam")};
+    const struct hearsay_request report = {.kind = HEARSAY_REQUEST_REPORT,
+                                           .report = {.id = {id, sizeof(id)},
+                                                      .kind = HEARSAY_REPORT_SPAM,
+                                                      .reason = hearsay_text("spam")}};
     const char *label = "topic:tea";
     struct fake_server server;
     struct heard heard = {.watch_id = 7};
@@ -325,7 +326,7 @@ static void test_requests(void **state)
     struct hearsay *client = begin(server.path, false);
     assert_int_equal(finish(client, NULL), HEARSAY_OK);
 
-    assert_int_equal(hearsay_submit_report(client, &report, &ticket, NULL), HEARSAY_OK);
+    assert_int_equal(hearsay_submit(client, &report, &ticket, NULL), HEARSAY_OK);
     const struct hearsay_reply *reply = next(client);
     assert_int_equal(reply->response.kind, HEARSAY_RESPONSE_REPORT_TAKEN);
     assert_int_equal(reply->response.id, ticket);

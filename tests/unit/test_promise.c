@@ -325,14 +325,14 @@ static void more_than_a_page_is_refused(void **state)
 {
     struct fake_server server;
     struct hearsay_error error;
-    const struct hearsay_page *page = NULL;
+    const struct hearsay_response *page = NULL;
+    struct hearsay_request first = {.kind = HEARSAY_REQUEST_EXPORT, .export_.limit = 2};
     (void)state;
     struct hearsay *client = open_client(&server, &lies[0]);
 
-    struct hearsay_export first = {.limit = 2};
-    assert_int_equal(hearsay_export(client, &first, LONG_MS, &page, &error), HEARSAY_OK);
-    first.limit = 1;
-    assert_int_equal(hearsay_export(client, &first, LONG_MS, &page, &error), HEARSAY_ERR_PROTOCOL);
+    assert_int_equal(hearsay_ask(client, &first, LONG_MS, &page, &error), HEARSAY_OK);
+    first.export_.limit = 1;
+    assert_int_equal(hearsay_ask(client, &first, LONG_MS, &page, &error), HEARSAY_ERR_PROTOCOL);
     assert_non_null(strstr(error.sentence, "more messages"));
     hearsay_close(client);
     fake_server_stop(&server);

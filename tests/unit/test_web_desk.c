@@ -9,16 +9,23 @@
 #include "tests/lib/check.h"
 
 #define OWN_SCRIPT "<script src=\"/moderate.js\" defer integrity=\"sha384-"
-#define EVIL       "<b a=\"1\" b='2'>&\x01\xff\xe2\x80\xae</b>"
+#define EVIL_TEXT              \
+    {                          \
+        EVIL, sizeof(EVIL) - 1 \
+    }
+#define EVIL "<b a=\"1\" b='2'>&\x01\xff\xe2\x80\xae</b>"
 
-static struct hearsay_reported reported_of(const struct hearsay_reason *reasons, size_t count)
+static const uint8_t zero_id[HEARSAY_ID_BYTES];
+
+static struct hearsay_reported_message reported_of(const struct hearsay_report_reason *reasons,
+                                                   size_t count)
 {
-    return (struct hearsay_reported){
-        .message = {.media_type = "text/plain",
-                    .payload = (const uint8_t *)EVIL,
-                    .payload_bytes = sizeof(EVIL) - 1,
-                    .deposited_ms = 1000,
-                    .expires_ms = 90000000},
+    return (struct hearsay_reported_message){
+        .id = {zero_id, sizeof(zero_id)},
+        .media_type = hearsay_text("text/plain"),
+        .payload = hearsay_bytes(EVIL, sizeof(EVIL) - 1),
+        .deposited_ms = 1000,
+        .expires_ms = 90000000,
         .reports = 3,
         .reasons = reasons,
         .reason_count = count,
@@ -29,13 +36,13 @@ static struct hearsay_reported reported_of(const struct hearsay_reason *reasons,
 static void write_all(struct html *html, const struct desk *desk)
 {
     static const char *const modes[] = {"open", "review", "closed"};
-    static const struct hearsay_reason reasons[] = {
-        {HEARSAY_REPORT_SPAM, EVIL},          {HEARSAY_REPORT_ILLEGAL, NULL},
-        {HEARSAY_REPORT_SPAM, NULL},          {HEARSAY_REPORT_ABOUT_ME, NULL},
-        {HEARSAY_REPORT_OTHER_KIND, EVIL},    {HEARSAY_REPORT_HARASSMENT, NULL},
-        {(enum hearsay_report_kind)99, EVIL},
+    static const struct hearsay_report_reason reasons[] = {
+        {HEARSAY_REPORT_SPAM, EVIL_TEXT},          {HEARSAY_REPORT_ILLEGAL, {NULL, 0}},
+        {HEARSAY_REPORT_SPAM, {NULL, 0}},          {HEARSAY_REPORT_ABOUT_ME, {NULL, 0}},
+        {HEARSAY_REPORT_OTHER_KIND, EVIL_TEXT},    {HEARSAY_REPORT_HARASSMENT, {NULL, 0}},
+        {(enum hearsay_report_kind)99, EVIL_TEXT},
     };
-    struct hearsay_reported all[5];
+    struct hearsay_reported_message all[5];
     const struct desk_act act = {
         .act = EVIL, .id = EVIL, .why = EVIL, .reason = EVIL, .page = EVIL};
 
@@ -49,32 +56,32 @@ static void write_all(struct html *html, const struct desk *desk)
     all[3].hidden = true;
     all[3].destroyed_ms = 80000000;
     all[3].payload_omitted = true;
-    all[4].message.media_type = "image/" EVIL;
+    all[4].media_type = hearsay_text("image/" EVIL);
     desk_begin(html, desk, &(struct desk_notice){.key = "error.refused", .value = EVIL});
     desk_login(html, desk, &act);
     for (size_t i = 0; i < 3; i++) {
-        desk_board(html, desk,
-                   &(struct hearsay_admin_reply){.word = modes[i],
-                                                 .source = i == 0 ? "operator" : "schedule"});
+        desk_board(
+            html, desk,
+            &(struct hearsay_accepting){.mode = hearsay_text(modes[i]),
+                                        .source = hearsay_text(i == 0 ? "operator" : "schedule")});
     }
     for (int list = 0; list < DESK_LISTS; list++) {
         for (uint64_t total = 0; total < 13; total += 4) {
-            desk_list(html, desk, (enum desk_list)list, true,
-                      &(struct hearsay_admin_reply){.reported = all,
-                                                    .reported_count = total < 5 ? (size_t)total : 5,
-                                                    .total = total});
+            desk_list(
+                html, desk, (enum desk_list)list, true,
+                &(struct hearsay_reported_list){.messages = all,
+                                                .message_count = total < 5 ? (size_t)total : 5,
+                                                .total = total});
         }
     }
     for (size_t count = 0; count <= 5; count++) {
-        const struct hearsay_admin_reply reply = {.reported = all,
-                                                  .reported_count = count,
-                                                  .next = (const uint8_t *)EVIL,
-                                                  .next_bytes = 9,
-                                                  .previous = (const uint8_t *)EVIL,
-                                                  .previous_bytes = 9};
+        const struct hearsay_reported_list page = {.messages = all,
+                                                   .message_count = count,
+                                                   .next = hearsay_bytes(EVIL, 9),
+                                                   .previous = hearsay_bytes(EVIL, 9)};
         const struct desk_notice notice = {.key = "error.refused", .value = EVIL};
 
-        assert_int_equal(desk_all(html, desk, &reply, &act, &notice), count);
+        assert_int_equal(desk_all(html, desk, &page, &act, &notice), count);
     }
     desk_empty(html, desk);
     desk_end(html, desk, &act);
@@ -151,8 +158,8 @@ static void test_the_worst_lists(void **state)
     enum { MESSAGES = 50, REASONS = 16 };
     static char text[2 * PAGE_MESSAGE_CHARACTERS];
     static char words[1001];
-    static struct hearsay_reason reasons[REASONS];
-    static struct hearsay_reported all[MESSAGES];
+    static struct hearsay_report_reason reasons[REASONS];
+    static struct hearsay_reported_message all[MESSAGES];
     const struct desk desk = {
         .lang = lang_find("ar"), .language = "ar", .title = "x", .token = "0"};
     struct html html;
@@ -161,12 +168,11 @@ static void test_the_worst_lists(void **state)
     memset(words, '\'', sizeof(words) - 1);
     memcpy(words + sizeof(words) - 5, "last", 4);
     for (size_t i = 0; i < REASONS; i++) {
-        reasons[i] = (struct hearsay_reason){HEARSAY_REPORT_SPAM, words};
+        reasons[i] = (struct hearsay_report_reason){HEARSAY_REPORT_SPAM, hearsay_text(words)};
     }
     for (size_t i = 0; i < MESSAGES; i++) {
         all[i] = reported_of(reasons, REASONS);
-        all[i].message.payload = (const uint8_t *)text;
-        all[i].message.payload_bytes = worst_text(text, "ILLEGAL");
+        all[i].payload = hearsay_bytes(text, worst_text(text, "ILLEGAL"));
     }
     html_init(&html);
     desk_begin(&html, &desk, &(struct desk_notice){.key = NULL});
@@ -174,16 +180,16 @@ static void test_the_worst_lists(void **state)
         size_t before = count_word(&html, "ILLEGAL");
 
         desk_list(&html, &desk, (enum desk_list)list, true,
-                  &(struct hearsay_admin_reply){
-                      .reported = all, .reported_count = MESSAGES, .total = 1000000});
+                  &(struct hearsay_reported_list){
+                      .messages = all, .message_count = MESSAGES, .total = 1000000});
         assert_true(count_word(&html, "ILLEGAL") > before);
         assert_int_equal(count_word(&html, "name=\"reason\""), count_word(&html, "ILLEGAL"));
         assert_int_equal(count_word(&html, "last</p>"), REASONS * count_word(&html, "ILLEGAL"));
     }
-    const struct hearsay_admin_reply reply = {.reported = all, .reported_count = 20};
+    const struct hearsay_reported_list page = {.messages = all, .message_count = 20};
     const struct desk_notice nothing = {.key = NULL};
     size_t before = count_word(&html, "ILLEGAL");
-    size_t shown = desk_all(&html, &desk, &reply, &(struct desk_act){.act = NULL}, &nothing);
+    size_t shown = desk_all(&html, &desk, &page, &(struct desk_act){.act = NULL}, &nothing);
 
     assert_true(shown > 0 && shown < 20);
     assert_int_equal(count_word(&html, "ILLEGAL") - before, shown);
@@ -197,26 +203,25 @@ static void test_the_worst_lists(void **state)
 static void test_nothing_is_hidden(void **state)
 {
     static const char reason[] = "1\n2\n3\n4\n5\n6\n7\n8\n9";
-    static const struct hearsay_reason reasons[] = {{HEARSAY_REPORT_SPAM, reason}};
+    static const struct hearsay_report_reason reasons[] = {
+        {HEARSAY_REPORT_SPAM, {reason, sizeof(reason) - 1}}};
     static char text[3000];
     const struct desk desk = {
         .lang = lang_find("en"), .language = "en", .title = "x", .token = "0"};
-    struct hearsay_reported both[2] = {reported_of(reasons, 1), reported_of(NULL, 0)};
+    struct hearsay_reported_message both[2] = {reported_of(reasons, 1), reported_of(NULL, 0)};
     struct html html;
     (void)state;
 
     memset(text, 1, sizeof(text));
     memcpy(text + sizeof(text) - 7, "ILLEGAL", 7);
-    both[0].message.payload = (const uint8_t *)text;
-    both[0].message.payload_bytes = sizeof(text);
-    both[1].message.payload = (const uint8_t *)text + sizeof(text) - 187;
-    both[1].message.payload_bytes = 187;
+    both[0].payload = hearsay_bytes(text, sizeof(text));
+    both[1].payload = hearsay_bytes(text + sizeof(text) - 187, 187);
     html_init(&html);
     for (size_t i = 0; i < 60; i++) {
         memcpy(text + sizeof(text) - 187 + 3 * i, "ok\n", 3);
     }
     desk_list(&html, &desk, DESK_REPORTED, true,
-              &(struct hearsay_admin_reply){.reported = both, .reported_count = 2, .total = 2});
+              &(struct hearsay_reported_list){.messages = both, .message_count = 2, .total = 2});
     assert_int_equal(count_word(&html, "ILLEGAL"), 2);
     assert_int_equal(count_word(&html, "8</p><p>\xe2\x80\xa6</p>"), 1); /* a cut has a sign */
     html_deinit(&html);
@@ -227,15 +232,16 @@ static void test_enter_removes(void **state)
 {
     const struct desk desk = {
         .lang = lang_find("en"), .language = "en", .title = "x", .token = "0123"};
-    struct hearsay_reported one = reported_of(NULL, 0);
+    struct hearsay_reported_message one = reported_of(NULL, 0);
     struct html html;
     (void)state;
 
     for (int hidden = 0; hidden < 2; hidden++) {
         one.hidden = one.pending = hidden == 1;
         html_init(&html);
-        desk_list(&html, &desk, DESK_REPORTED, true,
-                  &(struct hearsay_admin_reply){.reported = &one, .reported_count = 1, .total = 1});
+        desk_list(
+            &html, &desk, DESK_REPORTED, true,
+            &(struct hearsay_reported_list){.messages = &one, .message_count = 1, .total = 1});
         html_text(&html, "", 0);
         char *text = strndup(html.bytes, html.count);
         assert_non_null(text);
@@ -267,26 +273,26 @@ static void test_all_messages(void **state)
     static const char place[] = "id=\"m-07070707070707070707070707070707\"";
     struct desk desk = {
         .lang = lang_find("en"), .language = "en", .title = "x", .token = "0123", .page = "6f00"};
-    struct hearsay_reported both[2] = {reported_of(NULL, 0), reported_of(NULL, 0)};
+    struct hearsay_reported_message both[2] = {reported_of(NULL, 0), reported_of(NULL, 0)};
     const struct desk_notice notice = {.key = "moderate.done_hide"};
     struct desk_act act = {.act = "hide", .page = "6f00"};
-    const struct hearsay_admin_reply reply = {.reported = both,
-                                              .reported_count = 2,
-                                              .total = 2,
-                                              .next = (const uint8_t *)"o\x0a\xff",
-                                              .next_bytes = 3};
+    const struct hearsay_reported_list page = {
+        .messages = both, .message_count = 2, .total = 2, .next = hearsay_bytes("o\x0a\xff", 3)};
+    uint8_t ids[2][HEARSAY_ID_BYTES];
     struct html html;
     (void)state;
 
-    memset(both[0].message.id, 7, HEARSAY_ID_BYTES);
-    memset(both[1].message.id, 8, HEARSAY_ID_BYTES);
+    memset(ids[0], 7, HEARSAY_ID_BYTES);
+    memset(ids[1], 8, HEARSAY_ID_BYTES);
+    both[0].id.data = ids[0];
+    both[1].id.data = ids[1];
     both[1].hidden = both[1].pending = true;
     for (int on_page = 0; on_page < 2; on_page++) {
-        both[0].message.id[0] = on_page == 1 ? 7 : 6;
+        ids[0][0] = on_page == 1 ? 7 : 6;
         act.id = "07070707070707070707070707070707";
         html_init(&html);
-        desk_list(&html, &desk, DESK_REPORTED, true, &reply);
-        assert_int_equal(desk_all(&html, &desk, &reply, &act, &notice), 2);
+        desk_list(&html, &desk, DESK_REPORTED, true, &page);
+        assert_int_equal(desk_all(&html, &desk, &page, &act, &notice), 2);
         assert_false(html_failed(&html));
         html_text(&html, "", 0);
         char *text = strndup(html.bytes, html.count);
@@ -309,7 +315,7 @@ static void test_all_messages(void **state)
         html_deinit(&html);
     }
     html_init(&html);
-    assert_int_equal(desk_all(&html, &desk, &(struct hearsay_admin_reply){.total = 0}, &act,
+    assert_int_equal(desk_all(&html, &desk, &(struct hearsay_reported_list){.total = 0}, &act,
                               &(struct desk_notice){.key = NULL}),
                      0);
     assert_int_equal(html.count, 0);

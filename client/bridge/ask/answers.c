@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "client/bridge/wire/subject.h"
-#include "client/relay.h"
+#include "client/hearsay.h"
 #include "proto/codec/letter.h"
 #include "proto/price.h"
 
@@ -100,7 +100,7 @@ static bool submit_letter(struct answers *answers, const struct msg_letter *lett
     }
     request.query.wait_ms = LIMIT_WAIT_MS_DEFAULT;
     request.query.max_staleness_ms = UINT64_MAX;
-    if (relay_submit(link_server(answers->link), &request, out_ticket, &error) != HEARSAY_OK) {
+    if (hearsay_submit(link_server(answers->link), &request, out_ticket, &error) != HEARSAY_OK) {
         return false;
     }
     link_submitted(answers->link);

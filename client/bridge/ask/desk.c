@@ -9,8 +9,8 @@
 #include "client/bridge/ask/round.h"
 #include "client/bridge/ask/shuffle.h"
 #include "client/bridge/wire/subject.h"
+#include "client/hearsay.h"
 #include "client/link/link.h"
-#include "client/relay.h"
 #include "daemon/system/log.h"
 #include "proto/codec/letter.h"
 
@@ -64,7 +64,7 @@ static void answer_ask(struct desk *desk, uint64_t ask_id, const struct hearsay_
         request.answered.has_error = true;
         msg_error_set(&request.answered.error, MSG_INTERNAL, NULL, "%s", why);
     }
-    if (relay_submit(link_server(desk->link), &request, &ticket, &error) == HEARSAY_OK) {
+    if (hearsay_submit(link_server(desk->link), &request, &ticket, &error) == HEARSAY_OK) {
         link_submitted(desk->link);
     } else {
         note_trouble(desk, error.sentence);
@@ -128,7 +128,7 @@ static void ask_clock(struct desk *desk)
     struct hearsay_request request = {.kind = HEARSAY_REQUEST_PING};
     struct hearsay_error error;
 
-    if (relay_submit(link_server(desk->link), &request, &desk->ping, &error) == HEARSAY_OK) {
+    if (hearsay_submit(link_server(desk->link), &request, &desk->ping, &error) == HEARSAY_OK) {
         link_submitted(desk->link);
     }
 }
@@ -168,7 +168,7 @@ static void serve_hoods(struct desk *desk)
 
         hoods[request.serve.hood_count++] = (struct hearsay_text){name, strlen(name)};
     }
-    if (relay_submit(link_server(desk->link), &request, &ticket, &error) == HEARSAY_OK) {
+    if (hearsay_submit(link_server(desk->link), &request, &ticket, &error) == HEARSAY_OK) {
         link_submitted(desk->link);
     } else {
         note_trouble(desk, error.sentence);

@@ -4,7 +4,7 @@
 
 #include "client/bridge/ask/home_inner.h"
 #include "client/bridge/wire/subject.h"
-#include "client/relay.h"
+#include "client/hearsay.h"
 #include "proto/codec/letter.h"
 
 enum {
@@ -80,7 +80,7 @@ static uint64_t submit_request(struct home *home, struct hearsay_request *reques
     struct hearsay_error error;
     uint64_t ticket = 0;
 
-    if (relay_submit(link_server(home->link), request, &ticket, &error) != HEARSAY_OK) {
+    if (hearsay_submit(link_server(home->link), request, &ticket, &error) != HEARSAY_OK) {
         home_note_trouble(home, "hearsayd cannot be asked", error.sentence);
         return 0;
     }

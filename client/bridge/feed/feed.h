@@ -12,7 +12,7 @@
 #include "client/hearsay.h"
 #include "proto/letter.h"
 
-/* Whether a refusal of hearsay_submit_apply is about the changes: hearsayd may take fewer of them.
+/* Whether a refusal of apply is about the changes: hearsayd may take fewer of them.
  * Else it is about the request, or hearsayd. */
 bool feed_is_about_change(const struct hearsay_error *error);
 

@@ -166,49 +166,26 @@ void near_stop(struct near *near)
     uv_close((uv_handle_t *)&near->retry, on_closed);
 }
 
-static int add_call(struct near *near, struct call *call, int status)
+int near_ask(struct near *near, const struct hearsay_request *request, near_done *done,
+             void *context)
 {
+    struct call *call = near->is_up ? calloc(1, sizeof(*call)) : NULL;
+    struct hearsay_error error;
+
+    if (call == NULL) {
+        return HEARSAY_ERR_NOMEM;
+    }
+    int status = hearsay_submit(link_server(near->link), request, &call->ticket, &error);
     if (status != HEARSAY_OK) {
         free(call);
         return status;
     }
+    call->done = done;
+    call->context = context;
     call->next = near->calls;
     near->calls = call;
     link_submitted(near->link);
     return HEARSAY_OK;
-}
-
-static struct call *new_call(struct near *near, near_done *done, void *context)
-{
-    struct call *call = near->is_up ? calloc(1, sizeof(*call)) : NULL;
-
-    if (call != NULL) {
-        call->done = done;
-        call->context = context;
-    }
-    return call;
-}
-
-int near_apply(struct near *near, const struct hearsay_apply *apply, near_done *done, void *context)
-{
-    struct call *call = new_call(near, done, context);
-    struct hearsay_error error;
-
-    return call == NULL ? HEARSAY_ERR_NOMEM
-                        : add_call(near, call,
-                                   hearsay_submit_apply(link_server(near->link), apply,
-                                                        &call->ticket, &error));
-}
-
-bool near_changes(struct near *near, const struct hearsay_changes *changes, near_done *done,
-                  void *context)
-{
-    struct call *call = new_call(near, done, context);
-    struct hearsay_error error;
-
-    return call != NULL && add_call(near, call,
-                                    hearsay_submit_changes(link_server(near->link), changes,
-                                                           &call->ticket, &error)) == HEARSAY_OK;
 }
 
 void near_forget(struct near *near, const void *context)

@@ -24,13 +24,11 @@ int near_new(uv_loop_t *loop, const char *server, const struct near_events *even
              struct near **out_near);
 void near_stop(struct near *near); /* ends requests without their callbacks; NULL is fine */
 
-/* Each sends a request, and calls `done` once, not before the function returns. near_apply:
- * HEARSAY_OK; HEARSAY_ERR_ARGUMENT: too large for a frame of hearsayd; or another error. Else
- * false: not sent. */
-int near_apply(struct near *near, const struct hearsay_apply *apply, near_done *done,
-               void *context);
-bool near_changes(struct near *near, const struct hearsay_changes *changes, near_done *done,
-                  void *context);
+/* Sends a request, and calls `done` once, not before the function returns. HEARSAY_OK;
+ * HEARSAY_ERR_ARGUMENT: too large for a frame of hearsayd; or another error. Not sent, unless
+ * HEARSAY_OK. */
+int near_ask(struct near *near, const struct hearsay_request *request, near_done *done,
+             void *context);
 
 /* `done` of requests with this context is not called any more. */
 void near_forget(struct near *near, const void *context);

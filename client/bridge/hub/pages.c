@@ -121,11 +121,13 @@ static void on_changed(void *context, const struct hearsay_reply *reply,
 
 static bool ask_feed(struct asked *asked)
 {
-    struct hearsay_changes changes = {.host = hearsay_text(reader_host(asked->pages->reader)),
-                                      .after = asked->after,
-                                      .limit = asked->limit};
+    const struct hearsay_request request = {
+        .kind = HEARSAY_REQUEST_CHANGES,
+        .changes = {.host = hearsay_text(reader_host(asked->pages->reader)),
+                    .after = asked->after,
+                    .limit = asked->limit}};
 
-    return near_changes(asked->pages->shared.near, &changes, on_changed, asked);
+    return near_ask(asked->pages->shared.near, &request, on_changed, asked) == HEARSAY_OK;
 }
 
 /* Words of messages and of rules are numbered by two streams. */

@@ -94,7 +94,7 @@ static void on_applied(void *context, const struct hearsay_reply *reply,
 
     queue->sent = 0;
     if (reply != NULL) {
-        if (sent >= queue->span && 2 * sent <= HEARSAY_CHANGES_MAX) {
+        if (sent >= queue->span && 2 * sent <= LIMIT_CHANGES) {
             queue->span = 2 * sent;
         }
         drop_items(queue, sent);
@@ -138,13 +138,15 @@ static void drop_own_words(struct queue *queue)
  * frame of hearsayd, or another error. */
 static int send_items(struct queue *queue, size_t count)
 {
-    static struct hearsay_change changes[HEARSAY_CHANGES_MAX];
-    struct hearsay_apply apply = {
-        .host = hearsay_text(queue->host), .changes = changes, .as = HEARSAY_AS_REPLICA};
+    static struct hearsay_change changes[LIMIT_CHANGES];
+    struct hearsay_request request = {
+        .kind = HEARSAY_REQUEST_APPLY,
+        .apply = {.host = hearsay_text(queue->host), .changes = changes, .as = HEARSAY_AS_REPLICA}};
+    size_t *taken = &request.apply.change_count;
 
     arena_reset(&queue->arena);
-    while (apply.change_count < count && !is_own_word(queue, apply.change_count)) {
-        const struct queue_item *item = &queue->items[apply.change_count];
+    while (*taken < count && !is_own_word(queue, *taken)) {
+        const struct queue_item *item = &queue->items[*taken];
         struct msg_letter letter;
         struct msg_error error;
 
@@ -153,15 +155,15 @@ static int send_items(struct queue *queue, size_t count)
         }
         /* Only the owner confirms decisions, and an operator's word is not the owner's. */
         letter.change.has_decision = letter.change.has_decision && !item->is_word;
-        changes[apply.change_count++] = letter.change;
+        changes[(*taken)++] = letter.change;
     }
-    if (apply.change_count == 0) {
+    if (*taken == 0) {
         return HEARSAY_ERR_NOMEM;
     }
-    int rc = near_apply(queue->near, &apply, on_applied, queue);
+    int rc = near_ask(queue->near, &request, on_applied, queue);
 
     if (rc == HEARSAY_OK) {
-        queue->sent = apply.change_count;
+        queue->sent = *taken;
     }
     return rc;
 }
@@ -220,7 +222,7 @@ void queue_init(struct queue *queue, uv_loop_t *loop, struct near *near, const c
     queue->host = host;
     queue->events = events;
     queue->context = context;
-    queue->span = HEARSAY_CHANGES_MAX;
+    queue->span = LIMIT_CHANGES;
     arena_init(&queue->arena, alloc_system(), ARENA_BYTES);
     (void)uv_timer_init(loop, &queue->retry); /* never fails */
     queue->retry.data = queue;

@@ -256,8 +256,10 @@ static void on_changed(void *context, const struct hearsay_reply *reply,
  * what the hub has lost, or another reader's word has replaced, goes there again. */
 static void read_feed(struct words *words, uint32_t wait_ms)
 {
-    struct hearsay_changes changes = {
-        .host = hearsay_text(reader_host(words->reader)), .wait_ms = wait_ms, .waiting = true};
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_CHANGES,
+                                      .changes = {.host = hearsay_text(reader_host(words->reader)),
+                                                  .wait_ms = wait_ms,
+                                                  .waiting = true}};
 
     if (words->is_asking || !near_is_up(words->shared.near)) {
         return;
@@ -267,8 +269,8 @@ static void read_feed(struct words *words, uint32_t wait_ms)
         words->heads = reader_heads(words->reader);
         begin_look(words);
     }
-    changes.after = words->after;
-    words->is_asking = near_changes(words->shared.near, &changes, on_changed, words);
+    request.changes.after = words->after;
+    words->is_asking = near_ask(words->shared.near, &request, on_changed, words) == HEARSAY_OK;
     if (!words->is_asking) {
         read_later(words, RETRY_MS);
     }

@@ -38,12 +38,13 @@ static int submit_job(struct apply *apply, const struct apply_job *job, struct a
     if (letter_decode(job->letter.data, job->letter.count, arena, &letter, &error) != 0) {
         return HEARSAY_ERR_NOMEM; /* the letter is our own */
     }
-    struct hearsay_apply request = {.host = hearsay_text(apply->host),
-                                    .changes = letter.page.changes + job->begin,
-                                    .change_count = job->span,
-                                    .as = job->as,
-                                    .restored = job->restored};
-    return hearsay_submit_apply(link_server(apply->link), &request, &apply->ticket, &refusal);
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_APPLY,
+                                      .apply = {.host = hearsay_text(apply->host),
+                                                .changes = letter.page.changes + job->begin,
+                                                .change_count = job->span,
+                                                .as = job->as,
+                                                .restored = job->restored}};
+    return hearsay_submit(link_server(apply->link), &request, &apply->ticket, &refusal);
 }
 
 static void end_job(struct apply *apply, bool is_applied, const char *why)

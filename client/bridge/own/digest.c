@@ -15,11 +15,12 @@ static void end_with(struct digest *digest, enum digest_outcome outcome)
 
 static void ask_changes(struct digest *digest, uint64_t after)
 {
-    struct hearsay_changes ask = {.host = hearsay_text(digest->host), .after = after};
+    const struct hearsay_request ask = {
+        .kind = HEARSAY_REQUEST_CHANGES,
+        .changes = {.host = hearsay_text(digest->host), .after = after}};
     struct hearsay_error error;
 
-    if (hearsay_submit_changes(link_server(digest->link), &ask, &digest->ticket, &error) ==
-        HEARSAY_OK) {
+    if (hearsay_submit(link_server(digest->link), &ask, &digest->ticket, &error) == HEARSAY_OK) {
         link_submitted(digest->link);
     } else {
         end_with(digest, DIGEST_UNKNOWN);

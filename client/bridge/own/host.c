@@ -110,18 +110,18 @@ static void save_cursor(struct host *host)
 
 static void ask_feed(struct host *host)
 {
-    struct hearsay_changes ask = {.host = hearsay_text(host->name),
-                                  .after = host->cursor.seq,
-                                  .wait_ms = FEED_WAIT_MS,
-                                  .replicated = host->cursor.seq};
+    struct hearsay_request ask = {.kind = HEARSAY_REQUEST_CHANGES,
+                                  .changes = {.host = hearsay_text(host->name),
+                                              .after = host->cursor.seq,
+                                              .wait_ms = FEED_WAIT_MS,
+                                              .replicated = host->cursor.seq}};
     struct hearsay_error error;
 
     if (host->claim.state != CLAIM_OWNER || !host->is_greeted || host->ticket != 0 ||
         host->has_page) {
         return;
     }
-    if (hearsay_submit_changes(link_server(host->link), &ask, &host->ticket, &error) ==
-        HEARSAY_OK) {
+    if (hearsay_submit(link_server(host->link), &ask, &host->ticket, &error) == HEARSAY_OK) {
         link_submitted(host->link);
     } else {
         note_trouble(host, "hearsayd cannot be asked", error.sentence);

@@ -76,14 +76,15 @@ int admin_connect(struct cli *cli, const char *host)
     return code;
 }
 
-int admin_ask(const struct cli *cli, const struct hearsay_admin *admin,
-              const struct hearsay_admin_reply **out_reply)
+int admin_ask(const struct cli *cli, const struct hearsay_request *request,
+              const struct hearsay_response **out_response)
 {
     struct hearsay_error error;
-    bool is_slow = admin->kind == HEARSAY_ADMIN_CHECK || admin->kind == HEARSAY_ADMIN_BACKUP ||
-                   admin->kind == HEARSAY_ADMIN_COMPACT || admin->kind == HEARSAY_ADMIN_SIMILAR;
+    bool is_slow =
+        request->kind == HEARSAY_REQUEST_CHECK || request->kind == HEARSAY_REQUEST_BACKUP ||
+        request->kind == HEARSAY_REQUEST_COMPACT || request->kind == HEARSAY_REQUEST_SIMILAR;
     int timeout_ms = is_slow && cli->timeout_ms == 0 ? ADMIN_PATIENCE_MS : cli_timeout(cli);
-    if (hearsay_admin(cli->connection, admin, timeout_ms, out_reply, &error) == HEARSAY_OK) {
+    if (hearsay_ask(cli->connection, request, timeout_ms, out_response, &error) == HEARSAY_OK) {
         return CLI_DONE;
     }
     int code = cli_report(cli, &error);
@@ -95,19 +96,9 @@ int admin_ask(const struct cli *cli, const struct hearsay_admin *admin,
     return code;
 }
 
-int admin_call(struct cli *cli, const struct hearsay_admin *admin,
-               const struct hearsay_admin_reply **out_reply)
+int admin_call(struct cli *cli, const char *host, const struct hearsay_request *request,
+               const struct hearsay_response **out_response)
 {
-    int code = admin_connect(cli, admin->host);
-    return code == CLI_DONE ? admin_ask(cli, admin, out_reply) : code;
-}
-
-int admin_do(struct cli *cli, const struct hearsay_admin *admin, const char *done)
-{
-    const struct hearsay_admin_reply *reply = NULL;
-    int code = admin_call(cli, admin, &reply);
-    if (code == CLI_DONE) {
-        (void)fprintf(cli->out.stream, "%s\n", done);
-    }
-    return code;
+    int code = admin_connect(cli, host);
+    return code == CLI_DONE ? admin_ask(cli, request, out_response) : code;
 }

@@ -24,14 +24,11 @@ int admin_connect(struct cli *cli, const char *host);
  * connection, or an exit code after printing the error. If the server answers "forbidden", a second
  * sentence explains how to become an administrator.
  */
-int admin_ask(const struct cli *cli, const struct hearsay_admin *admin,
-              const struct hearsay_admin_reply **out_reply);
+int admin_ask(const struct cli *cli, const struct hearsay_request *request,
+              const struct hearsay_response **out_response);
 
-/* Calls admin_connect with admin->host, and admin_ask. Returns an exit code. */
-int admin_call(struct cli *cli, const struct hearsay_admin *admin,
-               const struct hearsay_admin_reply **out_reply);
-
-/* Calls admin_call, and prints `done` on success. Returns an exit code. */
-int admin_do(struct cli *cli, const struct hearsay_admin *admin, const char *done);
+/* Calls admin_connect with `host`, and admin_ask. Returns an exit code. */
+int admin_call(struct cli *cli, const char *host, const struct hearsay_request *request,
+               const struct hearsay_response **out_response);
 
 #endif

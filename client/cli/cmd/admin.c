@@ -10,9 +10,14 @@
 
 static int reload_run(struct cli *cli, void *options)
 {
-    struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_RELOAD};
+    const struct hearsay_request request = {.kind = HEARSAY_REQUEST_RELOAD};
+    const struct hearsay_response *response = NULL;
     (void)options;
-    return admin_do(cli, &admin, "reloaded");
+    int code = admin_call(cli, NULL, &request, &response);
+    if (code == CLI_DONE) {
+        (void)fputs("reloaded\n", cli->out.stream);
+    }
+    return code;
 }
 
 const struct cli_command command_admin_reload = {
@@ -29,13 +34,14 @@ const struct cli_command command_admin_reload = {
 
 static int log_level_run(struct cli *cli, void *options)
 {
-    struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_LOG_LEVEL};
-    const struct hearsay_admin_reply *reply = NULL;
+    const char *level = cli->word_count > 0 ? cli->words[0] : NULL;
+    const struct hearsay_request request = {.kind = HEARSAY_REQUEST_LOG_LEVEL,
+                                            .log_level.level = hearsay_text(level)};
+    const struct hearsay_response *response = NULL;
     (void)options;
-    admin.word = cli->word_count > 0 ? cli->words[0] : NULL;
-    int code = admin_call(cli, &admin, &reply);
+    int code = admin_call(cli, NULL, &request, &response);
     if (code == CLI_DONE) {
-        (void)fprintf(cli->out.stream, "%s\n", reply->word);
+        (void)fprintf(cli->out.stream, "%s\n", response->log_level_set.level.text);
     }
     return code;
 }

@@ -38,10 +38,10 @@ static json_t *json_of_decision(const struct hearsay_decision *decision)
 {
     json_t *line =
         json_pack("{s:o, s:s, s:I, s:s*, s:s*}", "time", out_json_time(decision->time_ms), "act",
-                  decision->act, "reports", (json_int_t)decision->reports, "kind",
-                  name_of_why(decision->why), "reason", decision->reason);
-    if (decision->id != NULL) {
-        out_json_set(&line, "id", out_json_hex(decision->id, HEARSAY_ID_BYTES));
+                  decision->act.text, "reports", (json_int_t)decision->reports, "kind",
+                  name_of_why(decision->kind), "reason", decision->reason.text);
+    if (decision->id.data != NULL) {
+        out_json_set(&line, "id", out_json_hex(decision->id.data, HEARSAY_ID_BYTES));
     }
     out_json_set(&line, "uid", json_integer((json_int_t)decision->uid));
     out_json_set(&line, "web", json_boolean(decision->web));
@@ -50,7 +50,7 @@ static json_t *json_of_decision(const struct hearsay_decision *decision)
 
 static void print_decision(const struct out *out, const struct hearsay_decision *decision)
 {
-    const char *why = name_of_why(decision->why);
+    const char *why = name_of_why(decision->kind);
     char made[WHEN_BYTES];
     when_print(decision->time_ms, made);
     (void)fprintf(out->stream, "%s  ", made);
@@ -60,10 +60,10 @@ static void print_decision(const struct out *out, const struct hearsay_decision 
         (void)fprintf(out->stream, "uid %" PRIu32, decision->uid);
     }
     (void)fputs("  ", out->stream);
-    out_text(out, decision->act, 0);
-    if (decision->id != NULL) {
+    out_text(out, decision->act.text, 0);
+    if (decision->id.data != NULL) {
         (void)fputc(' ', out->stream);
-        out_hex(out, decision->id, HEARSAY_ID_BYTES);
+        out_hex(out, decision->id.data, HEARSAY_ID_BYTES);
     }
     if (decision->reports > 0) {
         (void)fprintf(out->stream, ", %" PRIu32 " report%s", decision->reports,
@@ -72,9 +72,9 @@ static void print_decision(const struct out *out, const struct hearsay_decision 
     if (why != NULL) {
         (void)fprintf(out->stream, ", %s", why);
     }
-    if (decision->reason != NULL) {
+    if (decision->reason.text != NULL) {
         (void)fputs(": ", out->stream);
-        out_text(out, decision->reason, 0);
+        out_text(out, decision->reason.text, 0);
     }
     (void)fputc('\n', out->stream);
 }
@@ -90,15 +90,15 @@ struct kept {
 static void keep_decision(const struct hearsay_decision *from, struct kept *out)
 {
     out->decision = *from;
-    (void)snprintf(out->act, sizeof(out->act), "%s", from->act);
-    out->decision.act = out->act;
-    if (from->id != NULL) {
-        memcpy(out->id, from->id, HEARSAY_ID_BYTES);
-        out->decision.id = out->id;
+    (void)snprintf(out->act, sizeof(out->act), "%s", from->act.text);
+    out->decision.act = hearsay_text(out->act);
+    if (from->id.data != NULL) {
+        memcpy(out->id, from->id.data, HEARSAY_ID_BYTES);
+        out->decision.id.data = out->id;
     }
-    if (from->reason != NULL) {
-        (void)snprintf(out->reason, sizeof(out->reason), "%s", from->reason);
-        out->decision.reason = out->reason;
+    if (from->reason.text != NULL) {
+        (void)snprintf(out->reason, sizeof(out->reason), "%s", from->reason.text);
+        out->decision.reason = hearsay_text(out->reason);
     }
 }
 
@@ -109,20 +109,25 @@ static void keep_decision(const struct hearsay_decision *from, struct kept *out)
 static int keep_decisions(struct cli *cli, const char *host, struct kept *kept, uint32_t count,
                           uint32_t *out_first)
 {
-    struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_DECISIONS, .host = host};
-    const struct hearsay_admin_reply *reply = NULL;
+    struct hearsay_request request = {
+        .kind = HEARSAY_REQUEST_DECISIONS,
+        .decisions = {.host = hearsay_text(host), .before = UINT64_MAX}};
+    const struct hearsay_response *response = NULL;
     uint32_t at = count;
     int code = admin_connect(cli, host);
     bool more = true;
     while (code == CLI_DONE && more && at > 0) {
-        admin.number = at;
-        code = admin_ask(cli, &admin, &reply);
-        size_t got = code == CLI_DONE ? reply->decision_count : 0;
-        more = got > 0 && got < at && reply->more;
-        for (size_t i = got; i > 0 && at > 0; i--) {
-            keep_decision(&reply->decisions[i - 1], &kept[--at]);
+        request.decisions.limit = at;
+        code = admin_ask(cli, &request, &response);
+        if (code != CLI_DONE) {
+            break;
         }
-        admin.before = got > 0 ? kept[at].decision.number : 0;
+        const struct hearsay_decision_list *list = &response->decision_list;
+        more = list->decision_count > 0 && list->decision_count < at && list->more;
+        for (size_t i = list->decision_count; i > 0 && at > 0; i--) {
+            keep_decision(&list->decisions[i - 1], &kept[--at]);
+        }
+        request.decisions.before = at < count ? kept[at].decision.number : 0;
     }
     *out_first = at;
     return code;
@@ -182,8 +187,9 @@ static const struct args_option wait_options[] = {
 static int wait_run(struct cli *cli, void *options)
 {
     const struct wait_options *chosen = options;
-    struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_WAIT, .host = chosen->host};
-    const struct hearsay_admin_reply *reply = NULL;
+    const struct hearsay_request request = {.kind = HEARSAY_REQUEST_WAIT,
+                                            .wait.host = hearsay_text(chosen->host)};
+    const struct hearsay_response *response = NULL;
     struct hearsay_error error;
     if (!chosen->reported) {
         return cli_misuse(cli, "say what to wait for: --reported");
@@ -193,19 +199,20 @@ static int wait_run(struct cli *cli, void *options)
         return code;
     }
     int timeout_ms = cli->timeout_ms == 0 ? INT_MAX : cli_timeout(cli);
-    int status = hearsay_admin(cli->connection, &admin, timeout_ms, &reply, &error);
+    int status = hearsay_ask(cli->connection, &request, timeout_ms, &response, &error);
     if (status == HEARSAY_ERR_TIMEOUT) {
         return CLI_NEGATIVE; /* nothing is new */
     }
     if (status != HEARSAY_OK) {
         return cli_report(cli, &error);
     }
-    const char *why = name_of_why(reply->why);
-    out_hex(&cli->out, reply->id, HEARSAY_ID_BYTES);
+    const struct hearsay_waited *found = &response->waited;
+    const char *why = name_of_why(found->kind);
+    out_hex(&cli->out, found->id.data, HEARSAY_ID_BYTES);
     (void)fprintf(cli->out.stream, "  %s",
-                  reply->pending ? "waits for review" : (why != NULL ? why : "reported"));
-    if (reply->count > 1) {
-        (void)fprintf(cli->out.stream, ", and %" PRIu64 " more", reply->count - 1);
+                  found->pending ? "waits for review" : (why != NULL ? why : "reported"));
+    if (found->count > 1) {
+        (void)fprintf(cli->out.stream, ", and %" PRIu64 " more", found->count - 1);
     }
     (void)fputc('\n', cli->out.stream);
     return CLI_DONE;

@@ -53,44 +53,45 @@ static const char *name_of_kind(enum hearsay_report_kind kind)
 }
 
 /* The reasons of a message: [{"kind": "spam", "text": "..."}, ...]. NULL: out of memory. */
-static json_t *reasons_of(const struct hearsay_reported *reported)
+static json_t *reasons_of(const struct hearsay_reported_message *reported)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < reported->reason_count; i++) {
-        const struct hearsay_reason *reason = &reported->reasons[i];
+        const struct hearsay_report_reason *reason = &reported->reasons[i];
         out_json_append(&list, json_pack("{s:s, s:s*}", "kind", name_of_kind(reason->kind), "text",
-                                         reason->text));
+                                         reason->text.text));
     }
     return list;
 }
 
-static json_t *line_of(const struct hearsay_reported *reported)
+static json_t *line_of(const struct hearsay_reported_message *reported)
 {
-    const struct hearsay_message *message = &reported->message;
+    const char *type = out_media_type(&reported->media_type);
     json_t *line = json_pack("{s:o, s:I, s:b, s:b, s:o, s:o, s:o, s:s}", "id",
-                             out_json_hex(message->id, HEARSAY_ID_BYTES), "reports",
+                             out_json_hex(reported->id.data, HEARSAY_ID_BYTES), "reports",
                              (json_int_t)reported->reports, "hidden", reported->hidden ? 1 : 0,
                              "pending", reported->pending ? 1 : 0, "reasons", reasons_of(reported),
-                             "deposited", out_json_time(message->deposited_ms), "expires",
-                             out_json_time(message->expires_ms), "type", message->media_type);
+                             "deposited", out_json_time(reported->deposited_ms), "expires",
+                             out_json_time(reported->expires_ms), "type", type);
     if (reported->destroyed_ms != 0) {
         out_json_set(&line, "destroyed", out_json_time(reported->destroyed_ms));
     }
     if (reported->payload_omitted) {
         out_json_set(&line, "payload_omitted", json_true());
     } else {
-        out_json_payload(&line, message->media_type, message->payload, message->payload_bytes);
+        out_json_payload(&line, type, reported->payload.data, reported->payload.count);
     }
     return line;
 }
 
-static void print_reported(const struct cli *cli, const struct hearsay_reported *reported)
+static void print_reported(const struct cli *cli, const struct hearsay_reported_message *reported)
 {
     FILE *stream = cli->out.stream;
-    const struct hearsay_message *message = &reported->message;
+    const char *type = out_media_type(&reported->media_type);
+    const struct hearsay_bytes *payload = &reported->payload;
     char deposited[WHEN_BYTES];
-    when_print(message->deposited_ms, deposited);
-    out_hex(&cli->out, message->id, HEARSAY_ID_BYTES);
+    when_print(reported->deposited_ms, deposited);
+    out_hex(&cli->out, reported->id.data, HEARSAY_ID_BYTES);
     (void)fprintf(stream, "  %s  %s", deposited,
                   reported->pending ? "waits for review" : (reported->hidden ? "hidden" : "shown"));
     if (reported->reports > 0) {
@@ -104,36 +105,37 @@ static void print_reported(const struct cli *cli, const struct hearsay_reported 
     (void)fputs("\n    ", stream);
     if (reported->payload_omitted) {
         (void)fputs("(too long for this list)", stream);
-    } else if (out_is_text(message->media_type, message->payload, message->payload_bytes)) {
-        (void)text_print(stream, (const char *)message->payload, message->payload_bytes, 0);
+    } else if (out_is_text(type, payload->data, payload->count)) {
+        (void)text_print(stream, payload->count > 0 ? (const char *)payload->data : "",
+                         payload->count, 0);
     } else {
-        (void)fprintf(stream, "(%zu bytes of ", message->payload_bytes);
-        out_text(&cli->out, message->media_type, 0);
+        (void)fprintf(stream, "(%zu bytes of ", payload->count);
+        out_text(&cli->out, type, 0);
         (void)fputc(')', stream);
     }
     (void)fputc('\n', stream);
     for (size_t i = 0; i < reported->reason_count; i++) {
-        const struct hearsay_reason *reason = &reported->reasons[i];
+        const struct hearsay_report_reason *reason = &reported->reasons[i];
         (void)fprintf(stream, "    %s", name_of_kind(reason->kind));
-        if (reason->text != NULL) {
+        if (reason->text.text != NULL) {
             (void)fputs(": ", stream);
-            out_text(&cli->out, reason->text, 0);
+            out_text(&cli->out, reason->text.text, 0);
         }
         (void)fputc('\n', stream);
     }
 }
 
 static int print_list(const struct cli *cli, const struct moderate_options *chosen,
-                      const struct hearsay_admin_reply *reply)
+                      const struct hearsay_reported_list *list)
 {
-    for (size_t i = 0; i < reply->reported_count; i++) {
+    for (size_t i = 0; i < list->message_count; i++) {
         if (!chosen->json) {
-            print_reported(cli, &reply->reported[i]);
-        } else if (cli_print_json(cli, line_of(&reply->reported[i])) != CLI_DONE) {
+            print_reported(cli, &list->messages[i]);
+        } else if (cli_print_json(cli, line_of(&list->messages[i])) != CLI_DONE) {
             return CLI_NEGATIVE;
         }
     }
-    if (reply->reported_count == 0 && !chosen->json) {
+    if (list->message_count == 0 && !chosen->json) {
         (void)fputs(chosen->pending  ? "nothing waits for review\n"
                     : chosen->hidden ? "nothing is hidden by you\n"
                     : chosen->all    ? "there are no messages\n"
@@ -147,46 +149,49 @@ static int print_list(const struct cli *cli, const struct moderate_options *chos
  * Copies the cursor of the next page. Returns CLI_CONNECTION after printing the error if it is not
  * another one than before, as the pages would have no end then.
  */
-static int copy_cursor(const struct cli *cli, const struct hearsay_admin_reply *reply,
-                       struct hearsay_admin *admin, uint8_t cursor[HEARSAY_CURSOR_BYTES])
+static int copy_cursor(const struct cli *cli, const struct hearsay_bytes *next,
+                       struct hearsay_bytes *after, uint8_t cursor[HEARSAY_CURSOR_BYTES])
 {
-    if (reply->next_bytes == admin->after_bytes &&
-        memcmp(reply->next, cursor, reply->next_bytes) == 0) {
+    if (next->count == after->count && memcmp(next->data, cursor, next->count) == 0) {
         cli_complain(cli, "the server sent the same page of its list twice");
         return CLI_CONNECTION;
     }
-    memcpy(cursor, reply->next, reply->next_bytes);
-    admin->after = cursor;
-    admin->after_bytes = reply->next_bytes;
+    memcpy(cursor, next->data, next->count);
+    *after = hearsay_bytes(cursor, next->count);
     return CLI_DONE;
 }
 
 /* Prints a list, page by page, up to --count. */
 static int list_pages(struct cli *cli, const struct moderate_options *chosen,
-                      struct hearsay_admin *admin)
+                      struct hearsay_request *request)
 {
     uint8_t cursor[HEARSAY_CURSOR_BYTES];
-    const struct hearsay_admin_reply *reply = NULL;
-    uint32_t left = chosen->count;
+    const struct hearsay_response *response = NULL;
+    struct hearsay_bytes *after = &request->reported.after;
+    uint32_t *left = &request->reported.limit; /* 0: no limit */
+    uint64_t more = 0;
     uint64_t printed = 0;
     int code = admin_connect(cli, chosen->host);
     while (code == CLI_DONE) {
-        admin->number = left;
-        code = admin_ask(cli, admin, &reply);
-        if (code == CLI_DONE && (reply->reported_count > 0 || admin->after == NULL)) {
-            code = print_list(cli, chosen, reply);
-            printed += reply->reported_count;
+        code = admin_ask(cli, request, &response);
+        if (code != CLI_DONE) {
+            return code;
         }
-        if (code != CLI_DONE || reply->next == NULL ||
-            (chosen->count > 0 && left <= reply->reported_count)) {
+        const struct hearsay_reported_list *list = &response->reported_list;
+        if (list->message_count > 0 || after->data == NULL) {
+            code = print_list(cli, chosen, list);
+            printed += list->message_count;
+        }
+        more = list->total > printed ? list->total - printed : 0;
+        if (code != CLI_DONE || list->next.data == NULL ||
+            (chosen->count > 0 && *left <= list->message_count)) {
             break;
         }
-        left -= chosen->count > 0 ? (uint32_t)reply->reported_count : 0;
-        code = copy_cursor(cli, reply, admin, cursor);
+        *left -= chosen->count > 0 ? (uint32_t)list->message_count : 0;
+        code = copy_cursor(cli, &list->next, after, cursor);
     }
-    if (code == CLI_DONE && reply->total > printed && !chosen->json) {
-        (void)fprintf(cli->out.stream, "and %" PRIu64 " more: decide on these first\n",
-                      reply->total - printed);
+    if (code == CLI_DONE && more > 0 && !chosen->json) {
+        (void)fprintf(cli->out.stream, "and %" PRIu64 " more: decide on these first\n", more);
     }
     return code;
 }
@@ -194,17 +199,17 @@ static int list_pages(struct cli *cli, const struct moderate_options *chosen,
 static int list_run(struct cli *cli, void *options)
 {
     const struct moderate_options *chosen = options;
-    struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_REPORTED,
-                                  .host = chosen->host,
-                                  .number = chosen->count,
-                                  .pending = chosen->pending,
-                                  .withheld = chosen->hidden,
-                                  .all = chosen->all};
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_REPORTED,
+                                      .reported = {.host = hearsay_text(chosen->host),
+                                                   .limit = chosen->count,
+                                                   .pending = chosen->pending,
+                                                   .withheld = chosen->hidden,
+                                                   .all = chosen->all}};
     if (chosen->pending + chosen->reported + chosen->hidden + chosen->all > 1) {
         return cli_misuse(
             cli, "--reported, --pending, --hidden and --all are different lists: choose one");
     }
-    return list_pages(cli, chosen, &admin);
+    return list_pages(cli, chosen, &request);
 }
 
 const struct cli_command command_admin_list = {
@@ -237,16 +242,30 @@ static const struct args_option remove_options[] = {
 };
 enum { RESTORE_OPTIONS = 3 }; /* the first of these */
 
-static int admin_moderate_judge(struct cli *cli, const struct moderate_options *chosen,
-                                enum hearsay_admin_kind kind, const char *done)
+static struct hearsay_request request_on(enum hearsay_request_kind kind,
+                                         const struct moderate_options *chosen,
+                                         const uint8_t *id_bytes)
 {
-    const struct hearsay_admin_reply *reply = NULL;
+    const struct hearsay_text host = hearsay_text(chosen->host);
+    const struct hearsay_bytes id = hearsay_bytes(id_bytes, HEARSAY_ID_BYTES);
+    const enum hearsay_report_kind why = (enum hearsay_report_kind)chosen->why;
+    const struct hearsay_text reason = hearsay_text(chosen->reason);
+    struct hearsay_request request = {.kind = kind};
+    if (kind == HEARSAY_REQUEST_HIDE) {
+        request.hide = (struct hearsay_hide){host, id, why, reason};
+    } else if (kind == HEARSAY_REQUEST_REMOVE) {
+        request.remove = (struct hearsay_remove){host, id, chosen->ban, why, reason};
+    } else {
+        request.restore = (struct hearsay_restore){host, id, why, reason};
+    }
+    return request;
+}
+
+static int judge(struct cli *cli, const struct moderate_options *chosen,
+                 enum hearsay_request_kind kind, const char *done)
+{
+    const struct hearsay_response *response = NULL;
     char destroyed[WHEN_BYTES];
-    struct hearsay_admin admin = {.kind = kind,
-                                  .host = chosen->host,
-                                  .ban = chosen->ban,
-                                  .why = (enum hearsay_report_kind)chosen->why,
-                                  .reason = chosen->reason};
     uint8_t id[HEARSAY_ID_BYTES];
     if (cli->word_count == 0) {
         return cli_misuse(cli, "the message's id is needed");
@@ -254,20 +273,20 @@ static int admin_moderate_judge(struct cli *cli, const struct moderate_options *
     if (cli_parse_id(cli, cli->words[0], id) != CLI_DONE) {
         return CLI_USAGE;
     }
-    admin.id = id;
-    int code = admin_call(cli, &admin, &reply);
+    const struct hearsay_request request = request_on(kind, chosen, id);
+    int code = admin_call(cli, chosen->host, &request, &response);
     if (code != CLI_DONE) {
         return code;
     }
     (void)fputs(done, cli->out.stream);
-    if (reply->destroyed_ms != 0) {
-        when_print(reply->destroyed_ms, destroyed);
+    if (kind == HEARSAY_REQUEST_REMOVE && response->removed.destroyed_ms != 0) {
+        when_print(response->removed.destroyed_ms, destroyed);
         (void)fprintf(cli->out.stream, "; destroyed %s, until then admin restore shows it again",
                       destroyed);
     }
-    if (reply->banned_hash != NULL) {
+    if (kind == HEARSAY_REQUEST_RESTORE && response->restored.banned_hash.data != NULL) {
         (void)fputs("; its payload is still banned, admin unban --hash ", cli->out.stream);
-        out_hex(&cli->out, reply->banned_hash, HEARSAY_HASH_BYTES);
+        out_hex(&cli->out, response->restored.banned_hash.data, HEARSAY_HASH_BYTES);
         (void)fputs(" lifts that", cli->out.stream);
     }
     (void)fputc('\n', cli->out.stream);
@@ -276,7 +295,7 @@ static int admin_moderate_judge(struct cli *cli, const struct moderate_options *
 
 static int hide_run(struct cli *cli, void *options)
 {
-    return admin_moderate_judge(cli, options, HEARSAY_ADMIN_HIDE, "hidden");
+    return judge(cli, options, HEARSAY_REQUEST_HIDE, "hidden");
 }
 
 const struct cli_command command_admin_hide = {
@@ -296,8 +315,8 @@ const struct cli_command command_admin_hide = {
 static int remove_run(struct cli *cli, void *options)
 {
     const struct moderate_options *chosen = options;
-    return admin_moderate_judge(cli, chosen, HEARSAY_ADMIN_REMOVE,
-                                chosen->ban ? "removed, and its payload is banned" : "removed");
+    return judge(cli, chosen, HEARSAY_REQUEST_REMOVE,
+                 chosen->ban ? "removed, and its payload is banned" : "removed");
 }
 
 const struct cli_command command_admin_remove = {
@@ -318,7 +337,7 @@ const struct cli_command command_admin_remove = {
 
 static int restore_run(struct cli *cli, void *options)
 {
-    return admin_moderate_judge(cli, options, HEARSAY_ADMIN_RESTORE, "shown");
+    return judge(cli, options, HEARSAY_REQUEST_RESTORE, "shown");
 }
 
 const struct cli_command command_admin_restore = {

@@ -155,14 +155,14 @@ static bool is_kept(const char *words, const char *word)
 }
 
 static void print_row(FILE *stream, const struct metric_row *row,
-                      const struct hearsay_admin_reply *reply)
+                      const struct hearsay_stats_taken *stats)
 {
     bool has_head = false;
     int64_t sum = 0;
-    for (size_t i = 0; i < reply->figure_count; i++) {
-        const struct hearsay_figure *figure = &reply->figures[i];
+    for (size_t i = 0; i < stats->figure_count; i++) {
+        const struct hearsay_figure *figure = &stats->figures[i];
         char label[LABEL_BYTES];
-        if (!figure_fits(row->figure, figure->name, label) || figure->value < 0 ||
+        if (!figure_fits(row->figure, figure->name.text, label) || figure->value < 0 ||
             !is_kept(row->kept, label)) {
             continue;
         }
@@ -185,7 +185,7 @@ static void print_row(FILE *stream, const struct metric_row *row,
 #define DURATION "hearsay_request_duration_seconds"
 
 /* Prints the histogram of one request: its buckets, the sum and the count. */
-static void print_histogram(FILE *stream, const struct hearsay_admin_reply *reply,
+static void print_histogram(FILE *stream, const struct hearsay_stats_taken *stats,
                             const char *request)
 {
     char within[48];
@@ -196,15 +196,15 @@ static void print_histogram(FILE *stream, const struct hearsay_admin_reply *repl
     (void)snprintf(count, sizeof(count), "%s_total", request);
     const struct hearsay_figure *sum_figure = NULL;
     const struct hearsay_figure *count_figure = NULL;
-    for (size_t i = 0; i < reply->figure_count; i++) {
-        const struct hearsay_figure *figure = &reply->figures[i];
+    for (size_t i = 0; i < stats->figure_count; i++) {
+        const struct hearsay_figure *figure = &stats->figures[i];
         char bound[LABEL_BYTES];
-        if (figure_fits(within, figure->name, bound)) {
+        if (figure_fits(within, figure->name.text, bound)) {
             (void)fprintf(stream, DURATION "_bucket{request=\"%s\",le=\"%g\"} %" PRId64 "\n",
                           request, (double)strtoull(bound, NULL, 10) / 1e6, figure->value);
-        } else if (figure_fits(sum, figure->name, bound)) {
+        } else if (figure_fits(sum, figure->name.text, bound)) {
             sum_figure = figure;
-        } else if (figure_fits(count, figure->name, bound)) {
+        } else if (figure_fits(count, figure->name.text, bound)) {
             count_figure = figure;
         }
     }
@@ -234,15 +234,15 @@ static void print_build(FILE *stream, const char *agent)
                   (int)strspn(version, "0123456789abcdefghijklmnopqrstuvwxyz.+~-"), version);
 }
 
-static void print_all(FILE *stream, const char *agent, const struct hearsay_admin_reply *reply)
+static void print_all(FILE *stream, const char *agent, const struct hearsay_stats_taken *stats)
 {
     print_up(stream, true);
     print_build(stream, agent);
     print_head(stream, DURATION, "histogram",
                "Successful deposits: time from taking a request to giving its answer.");
-    print_histogram(stream, reply, "deposit");
+    print_histogram(stream, stats, "deposit");
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        print_row(stream, &rows[i], reply);
+        print_row(stream, &rows[i], stats);
     }
 }
 
@@ -258,11 +258,11 @@ static int fail_file(const struct cli *cli, const char *file)
 }
 
 /*
- * Replaces the file: who reads at the same time reads the old text or the new one. `reply` NULL:
+ * Replaces the file: who reads at the same time reads the old text or the new one. `stats` NULL:
  * the daemon did not answer. The file is not synced: after a power loss the next run replaces it.
  */
 static int replace_file(const struct cli *cli, const char *file,
-                        const struct hearsay_admin_reply *reply)
+                        const struct hearsay_stats_taken *stats)
 {
     char fresh[4096]; /* another name in the same directory, which does not end in .prom */
     int size = snprintf(fresh, sizeof(fresh), "%s.XXXXXX", file);
@@ -280,8 +280,8 @@ static int replace_file(const struct cli *cli, const char *file,
         }
         return code;
     }
-    if (reply != NULL) {
-        print_all(stream, hearsay_welcome(cli->connection)->agent, reply);
+    if (stats != NULL) {
+        print_all(stream, hearsay_welcome(cli->connection)->agent, stats);
     } else {
         print_up(stream, false);
     }
@@ -298,16 +298,18 @@ static int replace_file(const struct cli *cli, const char *file,
 
 int admin_prometheus(struct cli *cli, const char *host, const char *file)
 {
-    struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_STATS, .host = host};
-    const struct hearsay_admin_reply *reply = NULL;
-    int code = admin_call(cli, &admin, &reply);
+    const struct hearsay_request request = {.kind = HEARSAY_REQUEST_STATS,
+                                            .stats.host = hearsay_text(host)};
+    const struct hearsay_response *response = NULL;
+    int code = admin_call(cli, host, &request, &response);
+    const struct hearsay_stats_taken *stats = code == CLI_DONE ? &response->stats_taken : NULL;
     if (file != NULL && code != CLI_USAGE) {
-        int written = replace_file(cli, file, code == CLI_DONE ? reply : NULL);
+        int written = replace_file(cli, file, stats);
         return code == CLI_DONE ? written : code;
     }
     if (code != CLI_DONE) {
         return code;
     }
-    print_all(cli->out.stream, hearsay_welcome(cli->connection)->agent, reply);
+    print_all(cli->out.stream, hearsay_welcome(cli->connection)->agent, stats);
     return cli_flush(cli);
 }

@@ -31,93 +31,95 @@ enum { HANDLE_DIGITS = 8, HANDLE_DIGITS_MIN = 4 };
  * Writes the handle of a ban: the hash of the banned payload or of the banned filter, as 64
  * hexadecimal digits. A prefix of the handle names the ban if no other handle has this prefix.
  */
-static void make_handle(const struct hearsay_ban *ban, char out[2 * HEARSAY_HASH_BYTES + 1])
+static void make_handle(const struct hearsay_ban_entry *ban, char out[2 * HEARSAY_HASH_BYTES + 1])
 {
     uint8_t hash[HEARSAY_HASH_BYTES];
-    const uint8_t *bytes = ban->payload_hash;
+    const uint8_t *bytes = ban->payload_hash.data;
     if (bytes == NULL) {
-        hearsay_hash(ban->filter, ban->filter_bytes, hash);
+        hearsay_hash(ban->filter.data, ban->filter.count, hash);
         bytes = hash;
     }
     number_print_hex(bytes, HEARSAY_HASH_BYTES, out);
 }
 
-/* The bans whose hashes begin with the handle that the user gave: their number, and a copy of the
- * last one. */
+/* What a ban is about; or the bans whose hashes begin with the handle that the user gave: their
+ * number, and a copy of the last one. */
 struct found_ban {
-    size_t count; /* number of bans with this prefix */
-    uint8_t hash[HEARSAY_HASH_BYTES];
-    struct hearsay_filter filter;
-    bool is_payload;
+    size_t count;                            /* number of bans with this prefix */
+    struct hearsay_bytes hash;               /* of a payload, or */
+    struct hearsay_bytes filter;             /* in `bytes` */
+    uint8_t bytes[HEARSAY_FILTER_BYTES_MAX]; /* no hash is longer */
 };
 
-static int look_at(const struct hearsay_ban *ban, const char *handle, struct found_ban *found)
+static struct hearsay_bytes keep_bytes(struct found_ban *found, const struct hearsay_bytes *from)
+{
+    if (from->data != NULL) {
+        memcpy(found->bytes, from->data, from->count);
+    }
+    return hearsay_bytes(from->data != NULL ? found->bytes : NULL, from->count);
+}
+
+static void look_at(const struct hearsay_ban_entry *ban, const char *handle,
+                    struct found_ban *found)
 {
     char whole[2 * HEARSAY_HASH_BYTES + 1];
     make_handle(ban, whole);
-    if (strncasecmp(whole, handle, strlen(handle)) != 0) {
-        return CLI_DONE;
+    if (strncasecmp(whole, handle, strlen(handle)) == 0) {
+        found->count++;
+        found->hash = keep_bytes(found, &ban->payload_hash);
+        found->filter = keep_bytes(found, &ban->filter);
     }
-    found->count++;
-    found->is_payload = ban->payload_hash != NULL;
-    if (found->is_payload) {
-        memcpy(found->hash, ban->payload_hash, sizeof(found->hash));
-    } else if (ban->filter_bytes <= sizeof(found->filter.bytes)) {
-        memcpy(found->filter.bytes, ban->filter, ban->filter_bytes);
-        found->filter.byte_count = (uint32_t)ban->filter_bytes;
-    } else {
-        return CLI_CONNECTION; /* the library has checked it */
-    }
-    return CLI_DONE;
 }
 
 /* An iterator over the bans of a host. The server sends the bans page by page. */
 struct bans {
     const struct cli *cli;
-    struct hearsay_admin admin; /* admin.number: the bans of all pages so far */
-    const struct hearsay_admin_reply *reply;
+    struct hearsay_request request; /* bans.skip: the bans of all pages so far */
+    const struct hearsay_ban_list *page;
     size_t at;
     int code; /* an exit code */
 };
 
 static struct bans bans_of(const struct cli *cli, const char *host)
 {
-    return (struct bans){.cli = cli, .admin = {.kind = HEARSAY_ADMIN_BANS, .host = host}};
+    return (struct bans){
+        .cli = cli, .request = {.kind = HEARSAY_REQUEST_BANS, .bans.host = hearsay_text(host)}};
 }
 
 /*
  * Returns the next ban, or NULL at the end and after an error. After an error, bans->code is an
  * exit code other than CLI_DONE.
  */
-static const struct hearsay_ban *bans_next(struct bans *bans)
+static const struct hearsay_ban_entry *bans_next(struct bans *bans)
 {
-    const struct hearsay_admin_reply *reply = bans->reply;
-    if (reply == NULL || bans->at == reply->ban_count) {
-        if (reply != NULL && (!reply->more || reply->ban_count == 0)) {
+    const struct hearsay_ban_list *page = bans->page;
+    if (page == NULL || bans->at == page->ban_count) {
+        const struct hearsay_response *response = NULL;
+        if (page != NULL && (!page->more || page->ban_count == 0)) {
             return NULL;
         }
-        bans->code = admin_ask(bans->cli, &bans->admin, &bans->reply);
-        if (bans->code != CLI_DONE || bans->reply->ban_count == 0) {
+        bans->code = admin_ask(bans->cli, &bans->request, &response);
+        if (bans->code != CLI_DONE) {
             return NULL;
         }
-        bans->admin.number += (uint32_t)bans->reply->ban_count;
+        bans->page = page = &response->ban_list;
+        bans->request.bans.skip += (uint32_t)page->ban_count;
         bans->at = 0;
     }
-    return &bans->reply->bans[bans->at++];
+    return bans->at < page->ban_count ? &page->bans[bans->at++] : NULL;
 }
 
 /*
- * Finds the only ban whose handle begins with `handle`. Returns CLI_DONE, or an exit code after
- * printing the error.
+ * Finds the only ban whose handle begins with `handle`; *out_found was zero. Returns CLI_DONE, or
+ * an exit code after printing the error.
  */
 static int find_handle(const struct cli *cli, const char *host, const char *handle,
                        struct found_ban *out_found)
 {
     struct bans bans = bans_of(cli, host);
-    const struct hearsay_ban *ban = NULL;
-    memset(out_found, 0, sizeof(*out_found));
+    const struct hearsay_ban_entry *ban = NULL;
     while (bans.code == CLI_DONE && (ban = bans_next(&bans)) != NULL) {
-        bans.code = look_at(ban, handle, out_found);
+        look_at(ban, handle, out_found);
     }
     if (bans.code == CLI_DONE && out_found->count == 0) {
         cli_complain(cli, "no ban has the handle \"%.80s\"; see hearsay admin bans", handle);
@@ -146,58 +148,57 @@ static const struct args_option ban_options[] = {
 };
 enum { UNBAN_OPTIONS = 4 }; /* the first of these */
 
-/*
- * Fills the request *admin with the hash or the filter that the handle or an option names. The
- * request borrows the hash or the filter from *found.
- */
-static int fill_what(const struct cli *cli, const struct rules_options *chosen,
-                     struct hearsay_admin *admin, struct found_ban *found)
+/* Sets *found to the hash or the filter that the handle or an option names. */
+static int find_what(const struct cli *cli, const struct rules_options *chosen,
+                     struct found_ban *found)
 {
     struct hearsay_error error;
-    uint8_t *hash = found->hash;
-    struct hearsay_filter *filter = &found->filter;
-    admin->host = chosen->host;
-    admin->max_distance = chosen->distance;
+    memset(found, 0, sizeof(*found));
     if (cli->word_count > 0) {
-        int code = find_handle(cli, chosen->host, cli->words[0], found);
-        admin->payload_hash = found->is_payload ? hash : NULL;
-        admin->filter = found->is_payload ? NULL : filter;
-        return code;
+        return find_handle(cli, chosen->host, cli->words[0], found);
     }
     if (chosen->labels.count > 0) {
         struct hearsay_encode encode = {.host = hearsay_find_host(cli->connection, chosen->host),
                                         .labels = chosen->labels.items,
                                         .label_count = chosen->labels.count};
-        if (hearsay_encode(&encode, filter, &error) != HEARSAY_OK) {
+        struct hearsay_filter filter;
+        if (hearsay_encode(&encode, &filter, &error) != HEARSAY_OK) {
             return cli_report(cli, &error);
         }
-        admin->filter = filter;
+        const struct hearsay_bytes bytes = hearsay_bytes(filter.bytes, filter.byte_count);
+        found->filter = keep_bytes(found, &bytes);
         return CLI_DONE;
     }
     if (chosen->text != NULL) {
-        hearsay_hash(chosen->text, strlen(chosen->text), hash);
-    } else if (number_parse_hex(chosen->hash, hash, HEARSAY_HASH_BYTES) != 0) {
+        hearsay_hash(chosen->text, strlen(chosen->text), found->bytes);
+    } else if (number_parse_hex(chosen->hash, found->bytes, HEARSAY_HASH_BYTES) != 0) {
         return cli_misuse(cli, "the hash is not 64 hexadecimal digits");
     }
-    admin->payload_hash = hash;
+    found->hash = hearsay_bytes(found->bytes, HEARSAY_HASH_BYTES);
     return CLI_DONE;
 }
 
-static int rule_on(struct cli *cli, const struct rules_options *chosen,
-                   enum hearsay_admin_kind kind, const char *done)
+/* Bans what the options say, or takes the ban back. */
+static int rule_on(struct cli *cli, const struct rules_options *chosen, bool is_ban)
 {
-    struct hearsay_admin admin = {.kind = kind};
-    const struct hearsay_admin_reply *reply = NULL;
+    struct hearsay_request request;
+    const struct hearsay_text host = hearsay_text(chosen->host);
+    const struct hearsay_response *response = NULL;
     struct found_ban found;
     int code = admin_connect(cli, chosen->host);
     if (code == CLI_DONE) {
-        code = fill_what(cli, chosen, &admin, &found);
+        code = find_what(cli, chosen, &found);
     }
     if (code == CLI_DONE) {
-        code = admin_ask(cli, &admin, &reply);
+        request = is_ban ? (struct hearsay_request){.kind = HEARSAY_REQUEST_BAN,
+                                                    .ban = {host, found.hash, found.filter,
+                                                            chosen->distance}}
+                         : (struct hearsay_request){.kind = HEARSAY_REQUEST_UNBAN,
+                                                    .unban = {host, found.hash, found.filter}};
+        code = admin_ask(cli, &request, &response);
     }
     if (code == CLI_DONE) {
-        (void)fprintf(cli->out.stream, "%s\n", done);
+        (void)fputs(is_ban ? "banned\n" : "unbanned\n", cli->out.stream);
     }
     return code;
 }
@@ -213,7 +214,7 @@ static int ban_run(struct cli *cli, void *options)
     if (named_count(options) != 1) {
         return cli_misuse(cli, "one of --text, --hash and --label says what");
     }
-    return rule_on(cli, options, HEARSAY_ADMIN_BAN, "banned");
+    return rule_on(cli, options, true);
 }
 
 const struct cli_command command_admin_ban = {
@@ -241,7 +242,7 @@ static int unban_run(struct cli *cli, void *options)
                           "hearsay admin bans prints first",
                           handle, HANDLE_DIGITS_MIN);
     }
-    return rule_on(cli, options, HEARSAY_ADMIN_UNBAN, "unbanned");
+    return rule_on(cli, options, false);
 }
 
 const struct cli_command command_admin_unban = {
@@ -267,20 +268,21 @@ static const struct args_option bans_options[] = {
     ARGS_ROW("json", 0, ARGS_FLAG, struct rules_options, json, NULL, "one line of JSON a ban"),
 };
 
-static int print_ban_json(const struct cli *cli, const struct hearsay_ban *ban, const char *handle)
+static int print_ban_json(const struct cli *cli, const struct hearsay_ban_entry *ban,
+                          const char *handle)
 {
-    json_t *line = ban->payload_hash != NULL
+    json_t *line = ban->payload_hash.data != NULL
                        ? json_pack("{s:s, s:o, s:o}", "handle", handle, "payload_hash",
-                                   out_json_hex(ban->payload_hash, HEARSAY_HASH_BYTES), "since",
-                                   out_json_time(ban->since_ms))
+                                   out_json_hex(ban->payload_hash.data, HEARSAY_HASH_BYTES),
+                                   "since", out_json_time(ban->since_ms))
                        : json_pack("{s:s, s:o, s:o, s:o}", "handle", handle, "filter",
-                                   out_json_base64(ban->filter, ban->filter_bytes), "max_distance",
-                                   out_json_millionths(ban->max_distance), "since",
-                                   out_json_time(ban->since_ms));
+                                   out_json_base64(ban->filter.data, ban->filter.count),
+                                   "max_distance", out_json_millionths(ban->max_distance_ppm),
+                                   "since", out_json_time(ban->since_ms));
     return cli_print_json(cli, line);
 }
 
-static int print_ban(const struct cli *cli, const struct hearsay_ban *ban, bool json)
+static int print_ban(const struct cli *cli, const struct hearsay_ban_entry *ban, bool json)
 {
     FILE *stream = cli->out.stream;
     char handle[2 * HEARSAY_HASH_BYTES + 1];
@@ -292,10 +294,10 @@ static int print_ban(const struct cli *cli, const struct hearsay_ban *ban, bool 
     }
     when_print(ban->since_ms, since);
     (void)fprintf(stream, "%.*s  %s  ", HANDLE_DIGITS, handle, since);
-    if (ban->payload_hash != NULL) {
+    if (ban->payload_hash.data != NULL) {
         (void)fputs("payload\n", stream);
     } else {
-        out_print_millionths(ban->max_distance, distance);
+        out_print_millionths(ban->max_distance_ppm, distance);
         (void)fprintf(stream, "context, distance %s\n", distance);
     }
     return CLI_DONE;
@@ -304,11 +306,11 @@ static int print_ban(const struct cli *cli, const struct hearsay_ban *ban, bool 
 static int print_all(const struct cli *cli, const struct rules_options *chosen)
 {
     struct bans bans = bans_of(cli, chosen->host);
-    const struct hearsay_ban *ban = NULL;
+    const struct hearsay_ban_entry *ban = NULL;
     while (bans.code == CLI_DONE && (ban = bans_next(&bans)) != NULL) {
         bans.code = print_ban(cli, ban, chosen->json);
     }
-    if (bans.code == CLI_DONE && bans.admin.number == 0 && !chosen->json) {
+    if (bans.code == CLI_DONE && bans.request.bans.skip == 0 && !chosen->json) {
         (void)fputs("nothing is banned\n", cli->out.stream);
     }
     return bans.code;
@@ -342,15 +344,19 @@ static const struct args_option accept_options[] = {
 static int accept_run(struct cli *cli, void *options)
 {
     const struct rules_options *chosen = options;
-    struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_ACCEPT, .host = chosen->host};
-    const struct hearsay_admin_reply *reply = NULL;
-    admin.word = cli->word_count > 0 ? cli->words[0] : NULL;
-    int code = admin_call(cli, &admin, &reply);
+    const char *mode = cli->word_count > 0 ? cli->words[0] : NULL;
+    const struct hearsay_request request = {
+        .kind = HEARSAY_REQUEST_ACCEPT,
+        .accept = {.host = hearsay_text(chosen->host), .mode = hearsay_text(mode)}};
+    const struct hearsay_response *response = NULL;
+    int code = admin_call(cli, chosen->host, &request, &response);
     if (code == CLI_DONE) {
-        (void)fprintf(cli->out.stream, "%s (%s", reply->word, reply->source);
-        if (reply->until_ms != 0) {
+        const struct hearsay_accepting *now = &response->accepting;
+        (void)fprintf(cli->out.stream, "%s (%s", now->mode.text,
+                      now->source.text != NULL ? now->source.text : "");
+        if (now->until_ms != 0) {
             char until[WHEN_BYTES];
-            when_print(reply->until_ms, until);
+            when_print(now->until_ms, until);
             (void)fprintf(cli->out.stream, ", until %s", until);
         }
         (void)fputs(")\n", cli->out.stream);
@@ -396,18 +402,18 @@ static void print_notice(const struct cli *cli, const struct hearsay_house_notic
 }
 
 /* Sends the request, and prints all notices that there are then. */
-static int notice_call(struct cli *cli, const struct hearsay_admin *admin, bool json)
+static int notice_call(struct cli *cli, const struct hearsay_request *request, bool json)
 {
-    const struct hearsay_admin_reply *reply = NULL;
-    int code = admin_ask(cli, admin, &reply);
-    for (size_t i = 0; code == CLI_DONE && i < reply->notice_count; i++) {
+    const struct hearsay_response *response = NULL;
+    int code = admin_ask(cli, request, &response);
+    for (size_t i = 0; code == CLI_DONE && i < response->noticed.notice_count; i++) {
         if (json) {
-            code = cli_print_json(cli, out_json_notice(&reply->notices[i]));
+            code = cli_print_json(cli, out_json_notice(&response->noticed.notices[i]));
         } else {
-            print_notice(cli, &reply->notices[i]);
+            print_notice(cli, &response->noticed.notices[i]);
         }
     }
-    if (code == CLI_DONE && reply->notice_count == 0 && !json) {
+    if (code == CLI_DONE && response->noticed.notice_count == 0 && !json) {
         (void)fputs("there are no notices\n", cli->out.stream);
     }
     return code;
@@ -426,12 +432,13 @@ static const struct args_option notice_options[] = {
 static int notice_run(struct cli *cli, void *options)
 {
     const struct notice_options *chosen = options;
-    struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_NOTICE,
-                                  .host = chosen->host,
-                                  .word = cli->word_count > 0 ? cli->words[0] : NULL,
-                                  .lang = chosen->lang,
-                                  .number = chosen->drop};
-    if ((admin.word != NULL) == (chosen->drop != 0)) {
+    const char *text = cli->word_count > 0 ? cli->words[0] : NULL;
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_NOTICE,
+                                      .notice = {.host = hearsay_text(chosen->host),
+                                                 .text = hearsay_text(text),
+                                                 .lang = hearsay_text(chosen->lang),
+                                                 .drop = chosen->drop}};
+    if ((text != NULL) == (chosen->drop != 0)) {
         return cli_misuse(cli, "a text to put up, or --drop and a number, is needed: one of them");
     }
     int code = admin_connect(cli, chosen->host);
@@ -440,11 +447,11 @@ static int notice_run(struct cli *cli, void *options)
     }
     if (chosen->until.kind != ARGS_NO_MOMENT) {
         int64_t now_ms = hearsay_now_ms(cli->connection);
-        admin.until_ms = chosen->until.kind == ARGS_AT
-                             ? chosen->until.ms
-                             : when_difference(now_ms, -chosen->until.ms); /* their sum */
+        request.notice.until_ms = chosen->until.kind == ARGS_AT
+                                      ? chosen->until.ms
+                                      : when_difference(now_ms, -chosen->until.ms); /* their sum */
     }
-    return notice_call(cli, &admin, false);
+    return notice_call(cli, &request, false);
 }
 
 const struct cli_command command_admin_notice = {
@@ -470,9 +477,10 @@ static const struct args_option notices_options[] = {
 static int notices_run(struct cli *cli, void *options)
 {
     const struct notice_options *chosen = options;
-    struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_NOTICE, .host = chosen->host};
+    const struct hearsay_request request = {.kind = HEARSAY_REQUEST_NOTICE,
+                                            .notice.host = hearsay_text(chosen->host)};
     int code = admin_connect(cli, chosen->host);
-    return code == CLI_DONE ? notice_call(cli, &admin, chosen->json) : code;
+    return code == CLI_DONE ? notice_call(cli, &request, chosen->json) : code;
 }
 
 const struct cli_command command_admin_notices = {

@@ -37,11 +37,11 @@ static const struct args_option stats_options[] = {
 /* --- reading ---------------------------------------------------------------------------------- */
 
 /* Returns the figure called `name`, or 0 if the server sends no such figure. */
-static int64_t admin_stats_figure(const struct hearsay_admin_reply *reply, const char *name)
+static int64_t admin_stats_figure(const struct hearsay_stats_taken *stats, const char *name)
 {
-    for (size_t i = 0; i < reply->figure_count; i++) {
-        if (strcmp(reply->figures[i].name, name) == 0) {
-            return reply->figures[i].value;
+    for (size_t i = 0; i < stats->figure_count; i++) {
+        if (strcmp(stats->figures[i].name.text, name) == 0) {
+            return stats->figures[i].value;
         }
     }
     return 0;
@@ -49,12 +49,12 @@ static int64_t admin_stats_figure(const struct hearsay_admin_reply *reply, const
 
 /* Returns the value of the daemon's figure that is called `prefix` followed by `name`. Returns 0 if
  * there is no such figure or if its value is negative. */
-static uint64_t admin_stats_amount(const struct hearsay_admin_reply *reply, const char *prefix,
+static uint64_t admin_stats_amount(const struct hearsay_stats_taken *stats, const char *prefix,
                                    const char *name)
 {
     char whole[160];
     (void)snprintf(whole, sizeof(whole), "%s%s", prefix, name);
-    int64_t value = admin_stats_figure(reply, whole);
+    int64_t value = admin_stats_figure(stats, whole);
     return value > 0 ? (uint64_t)value : 0;
 }
 
@@ -103,7 +103,7 @@ static void print_field(const struct cli *cli, const char *label, const char *fo
  * is in parts per million, as a percentage. {s} and {es} print a plural ending unless *count, the
  * figure before, is 1.
  */
-static void fill_in(const struct hearsay_admin_reply *reply, const char *prefix, char *name,
+static void fill_in(const struct hearsay_stats_taken *stats, const char *prefix, char *name,
                     uint64_t *count, char out[24])
 {
     if (strcmp(name, "s") == 0 || strcmp(name, "es") == 0) {
@@ -114,7 +114,7 @@ static void fill_in(const struct hearsay_admin_reply *reply, const char *prefix,
     if (form != NULL) {
         *form++ = '\0';
     }
-    *count = admin_stats_amount(reply, prefix, name);
+    *count = admin_stats_amount(stats, prefix, name);
     if (form == NULL) {
         (void)snprintf(out, 24, "%" PRIu64, *count);
     } else if (strcmp(form, "size") == 0) {
@@ -126,7 +126,7 @@ static void fill_in(const struct hearsay_admin_reply *reply, const char *prefix,
 
 /* Prints a label, and the text that `pattern` becomes when fill_in replaces each placeholder {...}
  * by a figure of the daemon. The names of these figures begin with `prefix`. */
-static void print_figures(const struct cli *cli, const struct hearsay_admin_reply *reply,
+static void print_figures(const struct cli *cli, const struct hearsay_stats_taken *stats,
                           const char *prefix, const char *label, const char *pattern)
 {
     char text[512] = "";
@@ -139,7 +139,7 @@ static void print_figures(const struct cli *cli, const struct hearsay_admin_repl
         if (pattern[plain] == '{') {
             (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(pattern + plain, "}") - 1,
                            pattern + plain + 1);
-            fill_in(reply, prefix, name, &count, value);
+            fill_in(stats, prefix, name, &count, value);
         }
         (void)snprintf(text + used, sizeof(text) - used, "%.*s%s", plain, pattern, value);
         pattern += plain;
@@ -169,15 +169,15 @@ static int64_t rate_of(uint64_t total, uint64_t before, const struct earlier *ea
 }
 
 /* Prints one row of the table of requests. The names of its figures begin with `prefix`. */
-static void print_latency(const struct cli *cli, const struct hearsay_admin_reply *reply,
+static void print_latency(const struct cli *cli, const struct hearsay_stats_taken *stats,
                           const char *prefix, const char *title, int64_t rate)
 {
     static const char *const parts[] = {"p50_us", "p90_us", "p99_us", "max_us"};
     FILE *stream = cli->out.stream;
-    uint64_t per_minute = admin_stats_amount(reply, prefix, "per_minute");
-    bool is_idle = per_minute == 0 && admin_stats_amount(reply, prefix, "max_us") == 0;
+    uint64_t per_minute = admin_stats_amount(stats, prefix, "per_minute");
+    bool is_idle = per_minute == 0 && admin_stats_amount(stats, prefix, "max_us") == 0;
     (void)fprintf(stream, "%-8s %10" PRIu64 " %7" PRIu64, title,
-                  admin_stats_amount(reply, prefix, "total"), per_minute);
+                  admin_stats_amount(stats, prefix, "total"), per_minute);
     if (rate >= 0) {
         (void)fprintf(stream, " %7" PRId64, rate);
     } else {
@@ -187,33 +187,33 @@ static void print_latency(const struct cli *cli, const struct hearsay_admin_repl
         if (is_idle) {
             (void)fprintf(stream, " %5s", "-");
         } else {
-            print_ms(stream, admin_stats_amount(reply, prefix, parts[i]));
+            print_ms(stream, admin_stats_amount(stats, prefix, parts[i]));
         }
     }
     (void)fputc('\n', stream);
 }
 
 /* Prints the table of requests, and stores the present counters in *earlier. */
-static void print_requests(const struct cli *cli, const struct hearsay_admin_reply *reply,
+static void print_requests(const struct cli *cli, const struct hearsay_stats_taken *stats,
                            struct earlier *earlier)
 {
-    struct earlier now = {true, admin_stats_figure(reply, "uptime_s"),
-                          admin_stats_amount(reply, "deposit_", "total"),
-                          admin_stats_amount(reply, "query_", "total")};
+    struct earlier now = {true, admin_stats_figure(stats, "uptime_s"),
+                          admin_stats_amount(stats, "deposit_", "total"),
+                          admin_stats_amount(stats, "query_", "total")};
     int64_t elapsed_s = now.uptime_s - earlier->uptime_s;
     (void)fprintf(cli->out.stream, "%-8s %10s %7s %7s %5s %5s %5s %5s\n", "", "in all", "/min",
                   "/s", "p50", "p90", "p99", "max");
-    print_latency(cli, reply, "deposit_", "deposits",
+    print_latency(cli, stats, "deposit_", "deposits",
                   rate_of(now.deposits, earlier->deposits, earlier, elapsed_s));
-    print_latency(cli, reply, "query_", "queries",
+    print_latency(cli, stats, "query_", "queries",
                   rate_of(now.queries, earlier->queries, earlier, elapsed_s));
-    print_figures(cli, reply, "", "",
+    print_figures(cli, stats, "", "",
                   "latencies in ms; {comparisons_per_query} comparison{s} a query");
     *earlier = now;
 }
 
 static void print_hosts(const struct cli *cli, const struct hearsay_welcome *welcome,
-                        const struct hearsay_admin_reply *reply, const char *only)
+                        const struct hearsay_stats_taken *stats, const char *only)
 {
     for (size_t i = 0; i < welcome->host_count; i++) {
         const char *host = welcome->hosts[i].name;
@@ -223,8 +223,8 @@ static void print_hosts(const struct cli *cli, const struct hearsay_welcome *wel
         }
         make_prefix(host, prefix);
         print_field(cli, "host", "%s (%s)", host, welcome->hosts[i].profile);
-        print_figures(cli, reply, prefix, "", USAGE_PATTERN);
-        print_figures(cli, reply, prefix, "",
+        print_figures(cli, stats, prefix, "", USAGE_PATTERN);
+        print_figures(cli, stats, prefix, "",
                       "{shown} shown, {hidden} hidden ({pending} for review), "
                       "fill {fill_ppm:percent}, tree height {tree_height}");
     }
@@ -232,27 +232,27 @@ static void print_hosts(const struct cli *cli, const struct hearsay_welcome *wel
 
 /* Prints the figures above 0 whose names begin with `prefix`. These names end with "_total". Each
  * name is printed without `prefix` and without "_total". */
-static void print_counts(const struct cli *cli, const struct hearsay_admin_reply *reply,
+static void print_counts(const struct cli *cli, const struct hearsay_stats_taken *stats,
                          const char *label, const char *prefix)
 {
     size_t prefix_bytes = strlen(prefix);
     static const char suffix[] = "_total";
     char text[512] = "";
     size_t used = 0;
-    for (size_t i = 0; i < reply->figure_count; i++) {
-        const struct hearsay_figure *one = &reply->figures[i];
-        size_t length = strlen(one->name);
-        if (strncmp(one->name, prefix, prefix_bytes) != 0 ||
+    for (size_t i = 0; i < stats->figure_count; i++) {
+        const struct hearsay_figure *one = &stats->figures[i];
+        size_t length = one->name.length;
+        if (strncmp(one->name.text, prefix, prefix_bytes) != 0 ||
             length < prefix_bytes + sizeof(suffix) - 1 || one->value <= 0 || used >= sizeof(text)) {
             continue;
         }
         size_t count = length - prefix_bytes - (sizeof(suffix) - 1);
-        if (strspn(one->name + prefix_bytes, "abcdefghijklmnopqrstuvwxyz_") < count) {
+        if (strspn(one->name.text + prefix_bytes, "abcdefghijklmnopqrstuvwxyz_") < count) {
             continue; /* the name is printed unescaped */
         }
         int added =
             snprintf(text + used, sizeof(text) - used, "%s%" PRId64 " %.*s", used > 0 ? ", " : "",
-                     one->value, (int)count, one->name + prefix_bytes);
+                     one->value, (int)count, one->name.text + prefix_bytes);
         used += added > 0 ? (size_t)added : 0;
     }
     if (used > 0) {
@@ -260,9 +260,9 @@ static void print_counts(const struct cli *cli, const struct hearsay_admin_reply
     }
 }
 
-static void print_certificate(const struct cli *cli, const struct hearsay_admin_reply *reply)
+static void print_certificate(const struct cli *cli, const struct hearsay_stats_taken *stats)
 {
-    time_t end = (time_t)(admin_stats_figure(reply, "certificate_not_after") / 1000);
+    time_t end = (time_t)(admin_stats_figure(stats, "certificate_not_after") / 1000);
     char date[32];
     struct tm parts;
     if (end > 0 && gmtime_r(&end, &parts) != NULL &&
@@ -272,42 +272,42 @@ static void print_certificate(const struct cli *cli, const struct hearsay_admin_
 }
 
 static void print_page(const struct cli *cli, const struct hearsay_welcome *welcome,
-                       const struct hearsay_admin_reply *reply, const char *only,
+                       const struct hearsay_stats_taken *stats, const char *only,
                        struct earlier *earlier)
 {
     FILE *stream = cli->out.stream;
-    int64_t uptime_s = admin_stats_figure(reply, "uptime_s");
+    int64_t uptime_s = admin_stats_figure(stats, "uptime_s");
     (void)fputs("daemon     ", stream);
     out_text(&cli->out, welcome->agent, 0);
     (void)fprintf(stream, ", up %" PRId64 " d %02d:%02d:%02d\n", uptime_s / 86400,
                   (int)(uptime_s / 3600 % 24), (int)(uptime_s / 60 % 60), (int)(uptime_s % 60));
-    print_figures(cli, reply, "", "all", USAGE_PATTERN);
-    print_hosts(cli, welcome, reply, only);
-    print_requests(cli, reply, earlier);
-    print_figures(cli, reply, "", "queues",
+    print_figures(cli, stats, "", "all", USAGE_PATTERN);
+    print_hosts(cli, welcome, stats, only);
+    print_requests(cli, stats, earlier);
+    print_figures(cli, stats, "", "queues",
                   "{sessions} session{s}, {working} request{s} under way, {searches} search{es} "
                   "and {searches_waiting} waiting");
-    print_counts(cli, reply, "dropped", "dropped_");
-    print_counts(cli, reply, "refused", "refused_");
-    print_certificate(cli, reply);
-    print_figures(cli, reply, "", "watches",
+    print_counts(cli, stats, "dropped", "dropped_");
+    print_counts(cli, stats, "refused", "refused_");
+    print_certificate(cli, stats);
+    print_figures(cli, stats, "", "watches",
                   "{watches} of {watch_clients} client{s}, with {watch_filters} of "
                   "{watch_filters_max} filter{s}; {watches_catching_up} catching up");
-    print_figures(cli, reply, "", "",
+    print_figures(cli, stats, "", "",
                   "{matches_total} match{es} pushed, {matches_waiting} waiting, "
                   "{match_deposits_waiting} deposit{s} to match; dropped: "
                   "{watch_dropped_slow_total} slow, {watch_dropped_failed_total} failed");
-    print_figures(cli, reply, "", "store",
+    print_figures(cli, stats, "", "store",
                   "{store_file_bytes:size}, log {store_log_bytes:size}; {store_operations} "
                   "operation{s} in {store_transactions} commit{s}, {store_failures} failure{s}");
-    print_figures(cli, reply, "", "memory", "{resident_bytes:size}");
+    print_figures(cli, stats, "", "memory", "{resident_bytes:size}");
 }
 
-static int print_json(const struct cli *cli, const struct hearsay_admin_reply *reply)
+static int print_json(const struct cli *cli, const struct hearsay_stats_taken *stats)
 {
     json_t *line = json_object();
-    for (size_t i = 0; i < reply->figure_count; i++) {
-        out_json_set(&line, reply->figures[i].name, json_integer(reply->figures[i].value));
+    for (size_t i = 0; i < stats->figure_count; i++) {
+        out_json_set(&line, stats->figures[i].name.text, json_integer(stats->figures[i].value));
     }
     return cli_print_json(cli, line);
 }
@@ -322,18 +322,20 @@ static void wait_ms(uint64_t ms)
 
 static int admin_stats_show(const struct cli *cli, const struct stats_options *chosen)
 {
-    struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_STATS, .host = chosen->host};
+    const struct hearsay_request request = {.kind = HEARSAY_REQUEST_STATS,
+                                            .stats.host = hearsay_text(chosen->host)};
     struct earlier earlier = {.is_known = false};
     for (;;) {
-        const struct hearsay_admin_reply *reply = NULL;
-        int code = admin_ask(cli, &admin, &reply);
+        const struct hearsay_response *response = NULL;
+        int code = admin_ask(cli, &request, &response);
         if (code == CLI_DONE && chosen->json) {
-            code = print_json(cli, reply);
+            code = print_json(cli, &response->stats_taken);
         } else if (code == CLI_DONE) {
             if (chosen->watch && cli->out.terminal) {
                 (void)fputs("\033[H\033[J", cli->out.stream); /* clears the terminal */
             }
-            print_page(cli, hearsay_welcome(cli->connection), reply, chosen->host, &earlier);
+            print_page(cli, hearsay_welcome(cli->connection), &response->stats_taken, chosen->host,
+                       &earlier);
         }
         if (code == CLI_DONE) {
             code = cli_flush(cli);
@@ -401,12 +403,12 @@ struct fullness {
  * Returns the used and the allowed amounts. `prefix` begins the names of the figures: "host/NAME/"
  * for one host, "" for all hosts together.
  */
-static struct fullness fullness_of(const struct hearsay_admin_reply *reply, const char *prefix)
+static struct fullness fullness_of(const struct hearsay_stats_taken *stats, const char *prefix)
 {
-    return (struct fullness){admin_stats_amount(reply, prefix, "messages"),
-                             admin_stats_amount(reply, prefix, "messages_max"),
-                             admin_stats_amount(reply, prefix, "bytes"),
-                             admin_stats_amount(reply, prefix, "bytes_max")};
+    return (struct fullness){admin_stats_amount(stats, prefix, "messages"),
+                             admin_stats_amount(stats, prefix, "messages_max"),
+                             admin_stats_amount(stats, prefix, "bytes"),
+                             admin_stats_amount(stats, prefix, "bytes_max")};
 }
 
 /* Returns the used share of messages or of bytes, whichever is greater; 1 is full. */
@@ -442,9 +444,9 @@ static int print_fullness_json(const struct cli *cli, const char *name, const st
 }
 
 static int print_all_fullness(const struct cli *cli, const struct hearsay_welcome *welcome,
-                              const struct hearsay_admin_reply *reply, bool json)
+                              const struct hearsay_stats_taken *stats, bool json)
 {
-    struct fullness all = fullness_of(reply, "");
+    struct fullness all = fullness_of(stats, "");
     int code = CLI_DONE;
     int name_columns = cli_host_columns(welcome, (int)sizeof("(all hosts)") - 1);
     if (!json) {
@@ -458,7 +460,7 @@ static int print_all_fullness(const struct cli *cli, const struct hearsay_welcom
         const char *name = welcome->hosts[i].name;
         char prefix[HOST_PREFIX_BYTES];
         make_prefix(name, prefix);
-        struct fullness full = fullness_of(reply, prefix);
+        struct fullness full = fullness_of(stats, prefix);
         if (json) {
             code = print_fullness_json(cli, name, &full);
         } else {
@@ -474,11 +476,12 @@ static int print_all_fullness(const struct cli *cli, const struct hearsay_welcom
 static int hosts_run(struct cli *cli, void *options)
 {
     const struct plain_options *chosen = options;
-    struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_STATS};
-    const struct hearsay_admin_reply *reply = NULL;
-    int code = admin_call(cli, &admin, &reply);
+    const struct hearsay_request request = {.kind = HEARSAY_REQUEST_STATS};
+    const struct hearsay_response *response = NULL;
+    int code = admin_call(cli, NULL, &request, &response);
     if (code == CLI_DONE) {
-        code = print_all_fullness(cli, hearsay_welcome(cli->connection), reply, chosen->json);
+        code = print_all_fullness(cli, hearsay_welcome(cli->connection), &response->stats_taken,
+                                  chosen->json);
     }
     return code;
 }

@@ -12,28 +12,17 @@
 #include "client/cli/cmd/commands.h"
 #include "client/cli/term/when.h"
 
-/* Prints the sizes after a backup or a compaction. `path` is the absolute path of the backup. */
-static void print_sizes(const struct cli *cli, enum hearsay_admin_kind kind, const char *path,
-                        const struct hearsay_admin_reply *reply)
+/* `path` is absolute. */
+static int write_backup(struct cli *cli, const char *path)
 {
-    char before[16];
-    char after[16];
-    out_print_size(reply->bytes_before, before);
-    out_print_size(reply->bytes_after, after);
-    if (kind == HEARSAY_ADMIN_BACKUP) {
-        (void)fprintf(cli->out.stream, "%s backed up to %s\n", after, path);
-    } else {
-        (void)fprintf(cli->out.stream, "%s, before %s\n", after, before);
-    }
-}
-
-static int admin_store_ask(struct cli *cli, enum hearsay_admin_kind kind, const char *path)
-{
-    struct hearsay_admin admin = {.kind = kind, .word = path};
-    const struct hearsay_admin_reply *reply = NULL;
-    int code = admin_call(cli, &admin, &reply);
+    const struct hearsay_request request = {.kind = HEARSAY_REQUEST_BACKUP,
+                                            .backup.path = hearsay_text(path)};
+    const struct hearsay_response *response = NULL;
+    char size[16];
+    int code = admin_call(cli, NULL, &request, &response);
     if (code == CLI_DONE) {
-        print_sizes(cli, kind, path, reply);
+        out_print_size(response->backed_up.bytes, size);
+        (void)fprintf(cli->out.stream, "%s backed up to %s\n", size, path);
     }
     return code;
 }
@@ -47,7 +36,7 @@ static int backup_run(struct cli *cli, void *options)
         return cli_misuse(cli, "the file to write is needed");
     }
     if (cli->words[0][0] == '/') {
-        return admin_store_ask(cli, HEARSAY_ADMIN_BACKUP, cli->words[0]);
+        return write_backup(cli, cli->words[0]);
     }
     /* The daemon has another working directory. */
     directory = getcwd(NULL, 0);
@@ -60,7 +49,7 @@ static int backup_run(struct cli *cli, void *options)
     if (length < 0 || (size_t)length >= sizeof(path)) {
         return cli_misuse(cli, "the path is too long");
     }
-    return admin_store_ask(cli, HEARSAY_ADMIN_BACKUP, path);
+    return write_backup(cli, path);
 }
 
 const struct cli_command command_admin_backup = {
@@ -76,8 +65,18 @@ const struct cli_command command_admin_backup = {
 
 static int compact_run(struct cli *cli, void *options)
 {
+    const struct hearsay_request request = {.kind = HEARSAY_REQUEST_COMPACT};
+    const struct hearsay_response *response = NULL;
+    char before[16];
+    char after[16];
     (void)options;
-    return admin_store_ask(cli, HEARSAY_ADMIN_COMPACT, NULL);
+    int code = admin_call(cli, NULL, &request, &response);
+    if (code == CLI_DONE) {
+        out_print_size(response->compacted.bytes_before, before);
+        out_print_size(response->compacted.bytes_after, after);
+        (void)fprintf(cli->out.stream, "%s, before %s\n", after, before);
+    }
+    return code;
 }
 
 const struct cli_command command_admin_compact = {
@@ -96,36 +95,40 @@ static const struct args_option check_options[] = {
              "one line of JSON: messages, problems"),
 };
 
-static int print_checked(const struct cli *cli, const struct hearsay_admin_reply *reply)
+static int print_checked(const struct cli *cli, const struct hearsay_checked *checked)
 {
-    if (reply->problem_count == 0) {
+    if (checked->problem_count == 0) {
         (void)fprintf(cli->out.stream,
                       "all is well: %" PRIu64 " messages; index, counters and store agree\n",
-                      reply->messages);
+                      checked->messages);
     }
-    for (size_t i = 0; i < reply->problem_count; i++) {
-        out_text(&cli->out, reply->problems[i], 0);
+    for (size_t i = 0; i < checked->problem_count; i++) {
+        out_text(&cli->out, checked->problems[i].text, 0);
         (void)fputc('\n', cli->out.stream);
     }
-    return reply->problem_count == 0 ? CLI_DONE : CLI_NEGATIVE;
+    return checked->problem_count == 0 ? CLI_DONE : CLI_NEGATIVE;
 }
 
-static int print_checked_json(const struct cli *cli, const struct hearsay_admin_reply *reply)
+static int print_checked_json(const struct cli *cli, const struct hearsay_checked *checked)
 {
-    int code = cli_print_json(
-        cli, json_pack("{s:I, s:o}", "messages", (json_int_t)reply->messages, "problems",
-                       cli_json_strings(reply->problems, reply->problem_count)));
-    return reply->problem_count == 0 ? code : CLI_NEGATIVE;
+    json_t *problems = json_array();
+    for (size_t i = 0; i < checked->problem_count; i++) {
+        out_json_append(&problems, json_string(checked->problems[i].text));
+    }
+    int code = cli_print_json(cli, json_pack("{s:I, s:o}", "messages",
+                                             (json_int_t)checked->messages, "problems", problems));
+    return checked->problem_count == 0 ? code : CLI_NEGATIVE;
 }
 
 static int check_run(struct cli *cli, void *options)
 {
     const struct plain_options *chosen = options;
-    struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_CHECK};
-    const struct hearsay_admin_reply *reply = NULL;
-    int code = admin_call(cli, &admin, &reply);
+    const struct hearsay_request request = {.kind = HEARSAY_REQUEST_CHECK};
+    const struct hearsay_response *response = NULL;
+    int code = admin_call(cli, NULL, &request, &response);
     if (code == CLI_DONE) {
-        code = chosen->json ? print_checked_json(cli, reply) : print_checked(cli, reply);
+        code = chosen->json ? print_checked_json(cli, &response->checked)
+                            : print_checked(cli, &response->checked);
     }
     return code;
 }
@@ -167,47 +170,47 @@ static const struct args_option similar_options[] = {
     ARGS_ROW("json", 0, ARGS_FLAG, struct similar_options, json, NULL, "one line of JSON a group"),
 };
 
-static json_t *json_of_group(const struct hearsay_similar *group)
+static json_t *json_of_group(const struct hearsay_similar_group *group)
 {
     json_t *line = json_pack("{s:I, s:o, s:o, s:I}", "count", (json_int_t)group->count, "oldest_at",
                              out_json_time(group->oldest_ms), "newest_at",
                              out_json_time(group->newest_ms), "epoch", (json_int_t)group->epoch);
-    out_json_set(&line, "oldest", out_json_hex(group->oldest, HEARSAY_ID_BYTES));
-    out_json_set(&line, "newest", out_json_hex(group->newest, HEARSAY_ID_BYTES));
+    out_json_set(&line, "oldest", out_json_hex(group->oldest.data, HEARSAY_ID_BYTES));
+    out_json_set(&line, "newest", out_json_hex(group->newest.data, HEARSAY_ID_BYTES));
     return line;
 }
 
-static void print_group(const struct out *out, const struct hearsay_similar *group)
+static void print_group(const struct out *out, const struct hearsay_similar_group *group)
 {
     char oldest[WHEN_BYTES];
     char newest[WHEN_BYTES];
     when_print(group->oldest_ms, oldest);
     when_print(group->newest_ms, newest);
     (void)fprintf(out->stream, "%8" PRIu64 "  %s ", group->count, oldest);
-    out_hex(out, group->oldest, HEARSAY_ID_BYTES);
+    out_hex(out, group->oldest.data, HEARSAY_ID_BYTES);
     (void)fprintf(out->stream, "  %s ", newest);
-    out_hex(out, group->newest, HEARSAY_ID_BYTES);
+    out_hex(out, group->newest.data, HEARSAY_ID_BYTES);
     if (group->epoch != 0) {
         (void)fprintf(out->stream, "  epoch %" PRIu64, group->epoch);
     }
     (void)fputc('\n', out->stream);
 }
 
-static int print_groups(const struct cli *cli, const struct hearsay_admin_reply *reply)
+static int print_groups(const struct cli *cli, const struct hearsay_similar_list *list)
 {
-    if (reply->similar_count > 0) {
+    if (list->group_count > 0) {
         out_colour(&cli->out, OUT_BOLD);
         (void)fputs("   COUNT  OLDEST, NEWEST", cli->out.stream);
         out_colour(&cli->out, OUT_PLAIN);
         (void)fputc('\n', cli->out.stream);
     }
-    for (size_t i = 0; i < reply->similar_count; i++) {
-        print_group(&cli->out, &reply->similar[i]);
+    for (size_t i = 0; i < list->group_count; i++) {
+        print_group(&cli->out, &list->groups[i]);
     }
-    (void)fprintf(cli->out.stream, "%" PRIu64 " messages, %" PRIu64 " group%s", reply->messages,
-                  reply->total, reply->total == 1 ? "" : "s");
-    if (reply->total > reply->similar_count) {
-        (void)fprintf(cli->out.stream, ", the largest %zu above", reply->similar_count);
+    (void)fprintf(cli->out.stream, "%" PRIu64 " messages, %" PRIu64 " group%s", list->messages,
+                  list->total, list->total == 1 ? "" : "s");
+    if (list->total > list->group_count) {
+        (void)fprintf(cli->out.stream, ", the largest %zu above", list->group_count);
     }
     (void)fputc('\n', cli->out.stream);
     return CLI_DONE;
@@ -216,20 +219,20 @@ static int print_groups(const struct cli *cli, const struct hearsay_admin_reply 
 static int similar_run(struct cli *cli, void *options)
 {
     const struct similar_options *chosen = options;
-    struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_SIMILAR,
-                                  .host = chosen->host,
-                                  .max_distance = chosen->within,
-                                  .number = chosen->limit};
-    const struct hearsay_admin_reply *reply = NULL;
+    const struct hearsay_request request = {.kind = HEARSAY_REQUEST_SIMILAR,
+                                            .similar = {.host = hearsay_text(chosen->host),
+                                                        .max_distance_ppm = chosen->within,
+                                                        .limit = chosen->limit}};
+    const struct hearsay_response *response = NULL;
     if (chosen->within == UINT32_MAX) {
         return cli_misuse(cli, "say how near: --within 0.1");
     }
-    int code = admin_call(cli, &admin, &reply);
+    int code = admin_call(cli, chosen->host, &request, &response);
     if (code == CLI_DONE && !chosen->json) {
-        return print_groups(cli, reply);
+        return print_groups(cli, &response->similar_list);
     }
-    for (size_t i = 0; code == CLI_DONE && i < reply->similar_count; i++) {
-        code = cli_print_json(cli, json_of_group(&reply->similar[i]));
+    for (size_t i = 0; code == CLI_DONE && i < response->similar_list.group_count; i++) {
+        code = cli_print_json(cli, json_of_group(&response->similar_list.groups[i]));
     }
     return code;
 }

@@ -8,31 +8,29 @@
 #include "client/cli/cmd/commands.h"
 #include "client/cli/term/number.h"
 
-enum { CURSOR_BYTES_MAX = 256 };
-
 static const struct args_option export_options[] = {
     ARGS_ROW("host", 0, ARGS_TEXT, struct plain_options, host, "HOST", "only this one (all hosts)"),
 };
 
-static json_t *line_of(const char *host, const struct hearsay_exported *exported)
+static json_t *line_of(const char *host, const struct hearsay_exported_message *message)
 {
-    const struct hearsay_message *message = &exported->message;
-    json_t *hash = exported->withdraw_hash != NULL
-                       ? out_json_hex(exported->withdraw_hash, HEARSAY_HASH_BYTES)
+    const char *type = out_media_type(&message->media_type);
+    json_t *hash = message->withdraw_hash.data != NULL
+                       ? out_json_hex(message->withdraw_hash.data, HEARSAY_HASH_BYTES)
                        : json_null();
     json_t *line = json_pack(
-        "{s:o, s:s, s:I, s:o, s:s}", "id", out_json_hex(message->id, HEARSAY_ID_BYTES), "host",
+        "{s:o, s:s, s:I, s:o, s:s}", "id", out_json_hex(message->id.data, HEARSAY_ID_BYTES), "host",
         host, "epoch", (json_int_t)message->epoch, "filter",
-        out_json_base64(exported->filter, exported->filter_bytes), "type", message->media_type);
-    out_json_payload(&line, message->media_type, message->payload, message->payload_bytes);
+        out_json_base64(message->filter.data, message->filter.count), "type", type);
+    out_json_payload(&line, type, message->payload.data, message->payload.count);
     out_json_set(&line, "deposited", out_json_time(message->deposited_ms));
     out_json_set(&line, "expires", out_json_time(message->expires_ms));
-    out_json_set(&line, "reach", out_json_millionths(exported->reach));
+    out_json_set(&line, "reach", out_json_millionths(message->reach_ppm));
     out_json_set(&line, "withdraw_hash", hash);
     return line;
 }
 
-static int print_page(const struct cli *cli, const char *host, const struct hearsay_page *page)
+static int print_page(const struct cli *cli, const char *host, const struct hearsay_exported *page)
 {
     for (size_t i = 0; i < page->message_count; i++) {
         int code = cli_print_json(cli, line_of(host, &page->messages[i]));
@@ -56,29 +54,28 @@ static int export_report(const struct cli *cli, const struct hearsay_error *erro
 
 static int export_host(const struct cli *cli, const char *host)
 {
-    uint8_t cursor[CURSOR_BYTES_MAX];
-    size_t cursor_bytes = 0;
+    uint8_t cursor[HEARSAY_CURSOR_BYTES];
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_EXPORT,
+                                      .export_.host = hearsay_text(host)};
+    struct hearsay_bytes *after = &request.export_.after;
     for (;;) {
-        const struct hearsay_page *page = NULL;
+        const struct hearsay_response *response = NULL;
         struct hearsay_error error;
-        struct hearsay_export wanted = {
-            .host = host, .after = cursor_bytes > 0 ? cursor : NULL, .after_bytes = cursor_bytes};
-        if (hearsay_export(cli->connection, &wanted, cli_timeout(cli), &page, &error) !=
+        if (hearsay_ask(cli->connection, &request, cli_timeout(cli), &response, &error) !=
             HEARSAY_OK) {
             return export_report(cli, &error);
         }
-        int code = print_page(cli, host, page);
-        if (code != CLI_DONE || page->next == NULL || page->next_bytes == 0) {
+        const struct hearsay_bytes *next = &response->exported.next;
+        int code = print_page(cli, host, &response->exported);
+        if (code != CLI_DONE || next->data == NULL) {
             return code;
         }
-        bool same =
-            page->next_bytes == cursor_bytes && memcmp(page->next, cursor, cursor_bytes) == 0;
-        if (page->next_bytes > sizeof(cursor) || same) {
+        if (next->count == after->count && memcmp(next->data, cursor, next->count) == 0) {
             cli_complain(cli, "the server does not get on with its pages");
             return CLI_CONNECTION;
         }
-        cursor_bytes = page->next_bytes;
-        memcpy(cursor, page->next, cursor_bytes);
+        memcpy(cursor, next->data, next->count);
+        *after = hearsay_bytes(cursor, next->count);
     }
 }
 
@@ -137,7 +134,7 @@ static const char *name_in(const char *const *names, size_t count, uint32_t numb
 static json_t *feed_message(const struct hearsay_change *change)
 {
     const struct hearsay_exported_message *message = &change->message;
-    const char *type = message->media_type.text != NULL ? message->media_type.text : "text/plain";
+    const char *type = out_media_type(&message->media_type);
     static const char *const states[] = {"shown", "approved", "hidden", "pending", "withheld"};
     json_t *line =
         json_pack("{s:I, s:o, s:s, s:I, s:o, s:s}", "seq", (json_int_t)change->seq, "id",
@@ -175,24 +172,27 @@ static json_t *feed_line(const struct hearsay_change *change)
 static int feed_run(struct cli *cli, void *options)
 {
     const struct feed_options *chosen = options;
-    struct hearsay_changes wanted = {.host = hearsay_text(chosen->host)};
-    const struct hearsay_changed *changed = NULL;
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_CHANGES,
+                                      .changes.host = hearsay_text(chosen->host)};
+    struct hearsay_changes *wanted = &request.changes;
+    const struct hearsay_response *response = NULL;
     struct hearsay_error error;
-    if (chosen->after != NULL && number_parse(chosen->after, 0, INT64_MAX, &wanted.after) != 0) {
+    if (chosen->after != NULL && number_parse(chosen->after, 0, INT64_MAX, &wanted->after) != 0) {
         return cli_misuse(cli, "--after takes a number from 0 on, not \"%.80s\"", chosen->after);
     }
     int code = admin_connect(cli, chosen->host);
-    wanted.wait_ms = chosen->follow ? FEED_WAIT_MS : 0;
+    wanted->wait_ms = chosen->follow ? FEED_WAIT_MS : 0;
     while (code == CLI_DONE) {
-        if (hearsay_changes(cli->connection, &wanted, cli_timeout(cli) + (int)wanted.wait_ms,
-                            &changed, &error) != HEARSAY_OK) {
+        if (hearsay_ask(cli->connection, &request, cli_timeout(cli) + (int)wanted->wait_ms,
+                        &response, &error) != HEARSAY_OK) {
             return export_report(cli, &error);
         }
+        const struct hearsay_changed *changed = &response->changed;
         for (size_t i = 0; i < changed->change_count && code == CLI_DONE; i++) {
             code = cli_print_json(cli, feed_line(&changed->changes[i]));
         }
         code = code == CLI_DONE ? cli_flush(cli) : code;
-        wanted.after = changed->next;
+        wanted->after = changed->next;
         if (!changed->more && !chosen->follow) {
             break;
         }

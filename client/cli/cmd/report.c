@@ -33,18 +33,20 @@ static int report_run(struct cli *cli, void *options)
     if (cli_parse_id(cli, cli->words[0], id) != CLI_DONE) {
         return CLI_USAGE;
     }
-    struct hearsay_report report = {
-        .id = hearsay_bytes(id, HEARSAY_ID_BYTES),
-        .kind =
-            chosen->kind != 0 ? (enum hearsay_report_kind)chosen->kind : HEARSAY_REPORT_OTHER_KIND,
-        .reason = hearsay_text(cli->word_count > 1 ? cli->words[1] : NULL),
+    struct hearsay_request request = {
+        .kind = HEARSAY_REQUEST_REPORT,
+        .report = {.id = hearsay_bytes(id, HEARSAY_ID_BYTES),
+                   .kind = chosen->kind != 0 ? (enum hearsay_report_kind)chosen->kind
+                                             : HEARSAY_REPORT_OTHER_KIND,
+                   .reason = hearsay_text(cli->word_count > 1 ? cli->words[1] : NULL)},
     };
+    const struct hearsay_response *response = NULL;
     int code = connect_host(cli, chosen->host, &host);
     if (code != CLI_DONE) {
         return code;
     }
-    report.host = hearsay_text(host->name);
-    int status = hearsay_report(cli->connection, &report, cli_timeout(cli), &error);
+    request.report.host = hearsay_text(host->name);
+    int status = hearsay_ask(cli->connection, &request, cli_timeout(cli), &response, &error);
     return cli_conclude(cli, status, &error, "reported");
 }
 

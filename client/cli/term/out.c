@@ -243,6 +243,11 @@ json_t *out_json_millionths(uint32_t millionths)
     return json_real((double)millionths / HEARSAY_DISTANCE_ONE);
 }
 
+const char *out_media_type(const struct hearsay_text *type)
+{
+    return type->text != NULL ? type->text : "text/plain";
+}
+
 bool out_is_text(const char *media_type, const uint8_t *payload, size_t count)
 {
     return media_type != NULL && strncmp(media_type, "text/", 5) == 0 &&

@@ -90,6 +90,9 @@ json_t *out_json_base64(const uint8_t *bytes, size_t count);
 json_t *out_json_time(int64_t ms);
 json_t *out_json_millionths(uint32_t millionths); /* a number from 0 to 1 */
 
+/* The media type of a stored message; text/plain if the server leaves it out. */
+const char *out_media_type(const struct hearsay_text *type);
+
 /*
  * Returns whether a payload is shown as text: its type begins with text/, and its bytes are UTF-8
  * without NUL.

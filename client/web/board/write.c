@@ -29,14 +29,16 @@ static int submit_leave(const struct board_write *write, struct hearsay *server,
 static int submit_report(const struct board_write *write, struct hearsay *server,
                          uint64_t *out_ticket, struct hearsay_error *out_error)
 {
-    struct hearsay_report report = {
-        .host = hearsay_text(query_host(write->host)),
-        .id = hearsay_bytes(write->id, HEARSAY_ID_BYTES),
-        .kind = write->report_kind,
-        .reason = hearsay_text(write->text != NULL && write->text[0] != '\0' ? write->text : NULL),
+    const char *reason = write->text != NULL && write->text[0] != '\0' ? write->text : NULL;
+    const struct hearsay_request request = {
+        .kind = HEARSAY_REQUEST_REPORT,
+        .report = {.host = hearsay_text(query_host(write->host)),
+                   .id = hearsay_bytes(write->id, HEARSAY_ID_BYTES),
+                   .kind = write->report_kind,
+                   .reason = hearsay_text(reason)},
     };
 
-    return hearsay_submit_report(server, &report, out_ticket, out_error);
+    return hearsay_submit(server, &request, out_ticket, out_error);
 }
 
 int write_submit(const struct board_write *write, struct hearsay *server, uint64_t *out_ticket,

@@ -39,12 +39,13 @@ static int check_welcome(const struct web_config *config, const struct hearsay *
 static int check_rights(const struct web_config *config, struct hearsay *server, char *out_reason)
 {
     struct settings_source source = {.name = config->server, .reason = out_reason};
-    struct hearsay_admin request = {.kind = HEARSAY_ADMIN_ACCEPT,
-                                    .host = config->host[0] != '\0' ? config->host : NULL};
-    const struct hearsay_admin_reply *reply = NULL;
+    const char *host = config->host[0] != '\0' ? config->host : NULL;
+    const struct hearsay_request request = {.kind = HEARSAY_REQUEST_ACCEPT,
+                                            .accept = {.host = hearsay_text(host)}};
+    const struct hearsay_response *response = NULL;
     struct hearsay_error error;
 
-    return hearsay_admin(server, &request, LOOK_MS, &reply, &error) == HEARSAY_OK
+    return hearsay_ask(server, &request, LOOK_MS, &response, &error) == HEARSAY_OK
                ? 0
                : settings_refuse(&source, "%s", error.sentence);
 }

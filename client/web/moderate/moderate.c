@@ -123,9 +123,9 @@ static void answer_login(struct job *job, unsigned status, const struct desk_not
 
 /* --- what hearsayd is asked ------------------------------------------------------------------- */
 
-/* Reads the cursor of a page into *cursor, and into the request that it borrows; the form may have
- * none. */
-static void read_page(const char *page, uint8_t *cursor, struct hearsay_admin *request)
+/* Reads the cursor of a page into *cursor, and into the request, which borrows it; the form may
+ * have none. */
+static void read_page(const char *page, uint8_t *cursor, struct hearsay_request *request)
 {
     size_t bytes = 0;
 
@@ -133,25 +133,25 @@ static void read_page(const char *page, uint8_t *cursor, struct hearsay_admin *r
         sodium_hex2bin(cursor, HEARSAY_CURSOR_BYTES, page, strlen(page), NULL, &bytes, NULL) != 0) {
         bytes = 0;
     }
-    request->after = bytes > 0 ? cursor : NULL;
-    request->after_bytes = bytes;
+    request->reported.after = hearsay_bytes(bytes > 0 ? cursor : NULL, bytes);
 }
 
 /* Asks for a page; for the first one in place of a page that has gone. `is_of_all`: a page without
  * a previous one is the first one, too. */
-static int ask_page(struct hearsay *server, struct hearsay_admin *request, bool is_of_all,
-                    const struct hearsay_admin_reply **out_reply, struct hearsay_error *error)
+static int ask_page(struct hearsay *server, struct hearsay_request *request, bool is_of_all,
+                    const struct hearsay_reported_list **out_list, struct hearsay_error *error)
 {
-    int rc = hearsay_admin(server, request, ACT_CALL_MS, out_reply, error);
+    const struct hearsay_response *response = NULL;
+    int rc = hearsay_ask(server, request, ACT_CALL_MS, &response, error);
 
-    if (request->after != NULL &&
-        (rc == HEARSAY_OK
-             ? (*out_reply)->reported_count == 0 || (is_of_all && (*out_reply)->previous == NULL)
-             : error->status == HEARSAY_ERR_REFUSED)) {
-        request->after = NULL;
-        request->after_bytes = 0;
-        rc = hearsay_admin(server, request, ACT_CALL_MS, out_reply, error);
+    if (request->reported.after.data != NULL &&
+        (rc == HEARSAY_OK ? response->reported_list.message_count == 0 ||
+                                (is_of_all && response->reported_list.previous.data == NULL)
+                          : error->status == HEARSAY_ERR_REFUSED)) {
+        request->reported.after = hearsay_bytes(NULL, 0);
+        rc = hearsay_ask(server, request, ACT_CALL_MS, &response, error);
     }
+    *out_list = rc == HEARSAY_OK ? &response->reported_list : NULL;
     return rc;
 }
 
@@ -160,31 +160,31 @@ static int ask_page(struct hearsay *server, struct hearsay_admin *request, bool 
  * gone: if its cursor is of a store before, if no message of it is left, or if it is the way back
  * to the newest messages.
  */
-static int job_write_all(struct job *job, struct hearsay *server, struct hearsay_admin *request,
+static int job_write_all(struct job *job, struct hearsay *server, struct hearsay_request *request,
                          struct hearsay_error *error)
 {
-    const struct hearsay_admin_reply *reply = NULL;
+    const struct hearsay_reported_list *list = NULL;
     struct desk_notice nothing = {.key = NULL};
     uint8_t cursor[HEARSAY_CURSOR_BYTES];
     size_t before = job->html.count;
     size_t shown = 0;
 
-    request->all = true;
-    request->number = ALL_MESSAGES;
+    request->reported.all = true;
+    request->reported.limit = ALL_MESSAGES;
     read_page(job->act.page, cursor, request);
     for (;;) {
-        int rc = ask_page(server, request, true, &reply, error);
+        int rc = ask_page(server, request, true, &list, error);
         if (rc != HEARSAY_OK) {
             return rc;
         }
-        job->desk.page = request->after != NULL ? job->act.page : DESK_NEWEST;
-        shown = desk_all(&job->html, &job->desk, reply, &job->act,
+        job->desk.page = request->reported.after.data != NULL ? job->act.page : DESK_NEWEST;
+        shown = desk_all(&job->html, &job->desk, list, &job->act,
                          job->act.page != NULL ? &job->notice : &nothing);
-        if (shown == reply->reported_count) {
+        if (shown == list->message_count) {
             return HEARSAY_OK;
         }
         html_cut(&job->html, before); /* so that the buttons lead to the messages behind these */
-        request->number = (uint32_t)shown;
+        request->reported.limit = (uint32_t)shown;
     }
 }
 
@@ -193,55 +193,56 @@ static int job_write_all(struct job *job, struct hearsay *server, struct hearsay
  * the first page. Adds to *total how many messages the list has.
  */
 static int job_write_list(struct job *job, struct hearsay *server, enum desk_list list,
-                          struct hearsay_admin *request, struct hearsay_error *error,
+                          struct hearsay_request *request, struct hearsay_error *error,
                           uint64_t *total)
 {
     const char *page = job->act.list_page;
-    const struct hearsay_admin_reply *reply = NULL;
+    const struct hearsay_reported_list *found = NULL;
     uint8_t cursor[HEARSAY_CURSOR_BYTES];
     size_t before = job->html.count;
     bool is_asked = page != NULL && page[0] == '0' + (char)list;
 
-    request->pending = list == DESK_PENDING;
-    request->withheld = list == DESK_WITHHELD;
-    request->number = LIST_MESSAGES;
+    request->reported.pending = list == DESK_PENDING;
+    request->reported.withheld = list == DESK_WITHHELD;
+    request->reported.limit = LIST_MESSAGES;
     read_page(is_asked ? page + 1 : NULL, cursor, request);
     for (;;) {
-        int rc = ask_page(server, request, false, &reply, error);
+        int rc = ask_page(server, request, false, &found, error);
         if (rc != HEARSAY_OK) {
             return rc;
         }
-        size_t shown = desk_list(&job->html, &job->desk, list, request->after == NULL, reply);
-        if (reply->total == 0 || shown == reply->reported_count) {
-            *total += reply->total;
+        size_t shown =
+            desk_list(&job->html, &job->desk, list, request->reported.after.data == NULL, found);
+        if (found->total == 0 || shown == found->message_count) {
+            *total += found->total;
             return HEARSAY_OK;
         }
         html_cut(&job->html, before); /* so that the button leads to the messages behind these */
-        request->number = (uint32_t)shown;
+        request->reported.limit = (uint32_t)shown;
     }
 }
 
 /* Writes the board and the lists, each as soon as hearsayd has told it. */
 static int job_write_lists(struct job *job, struct hearsay *server, struct hearsay_error *error)
 {
-    const char *host = job->moderate->config.host;
-    struct hearsay_admin request = {.kind = HEARSAY_ADMIN_ACCEPT,
-                                    .host = host[0] != '\0' ? host : NULL};
-    const struct hearsay_admin_reply *reply = NULL;
+    const char *name = job->moderate->config.host;
+    const struct hearsay_text host = hearsay_text(name[0] != '\0' ? name : NULL);
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_ACCEPT, .accept.host = host};
+    const struct hearsay_response *response = NULL;
     uint64_t total = 0;
-    int rc = hearsay_admin(server, &request, ACT_CALL_MS, &reply, error);
+    int rc = hearsay_ask(server, &request, ACT_CALL_MS, &response, error);
 
     if (rc == HEARSAY_OK) {
-        desk_board(&job->html, &job->desk, reply);
+        desk_board(&job->html, &job->desk, &response->accepting);
     }
-    request.kind = HEARSAY_ADMIN_REPORTED;
+    request = (struct hearsay_request){.kind = HEARSAY_REQUEST_REPORTED, .reported.host = host};
     for (int list = DESK_REPORTED; list < DESK_LISTS && rc == HEARSAY_OK; list++) {
         rc = job_write_list(job, server, (enum desk_list)list, &request, error, &total);
     }
     if (rc == HEARSAY_OK && total == 0) {
         desk_empty(&job->html, &job->desk);
     }
-    request.withheld = false;
+    request.reported.withheld = false;
     return rc == HEARSAY_OK ? job_write_all(job, server, &request, error) : rc;
 }
 

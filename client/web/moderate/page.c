@@ -189,11 +189,12 @@ void desk_login(struct html *html, const struct desk *desk, const struct desk_ac
 
 /* --- the board -------------------------------------------------------------------------------- */
 
-void desk_board(struct html *html, const struct desk *desk, const struct hearsay_admin_reply *reply)
+void desk_board(struct html *html, const struct desk *desk,
+                const struct hearsay_accepting *accepting)
 {
     static const char *const modes[] = {"open", "review", "closed", "auto"};
-    const char *source = reply->source != NULL ? reply->source : "";
-    const char *mode = reply->word != NULL ? reply->word : "";
+    const char *source = accepting->source.text != NULL ? accepting->source.text : "";
+    const char *mode = accepting->mode.text;
     const char *chosen = strcmp(source, "operator") == 0 ? mode : "auto";
     char key[32];
 
@@ -227,21 +228,21 @@ static void write_message(struct html *html, const char *text, size_t count, siz
 }
 
 static void write_text(struct html *html, const struct desk *desk,
-                       const struct hearsay_reported *reported)
+                       const struct hearsay_reported_message *reported)
 {
-    const struct hearsay_message *message = &reported->message;
-    bool is_text = strncmp(message->media_type, "text/plain", 10) == 0;
+    const struct hearsay_bytes *payload = &reported->payload;
+    const char *type = reported->media_type.text;
 
     html_raw(html, "<div class=\"text\">");
     if (reported->payload_omitted) {
         lang_write_element(html, desk->lang, "p", NULL, "item.omitted");
-    } else if (!is_text) {
+    } else if (type != NULL && strncmp(type, "text/plain", 10) != 0) {
         lang_write_between(html, desk->lang, "<p class=\"soft\">", "item.kind", " (<bdi>");
-        html_string(html, message->media_type);
+        html_string(html, type);
         html_raw(html, "</bdi>)</p>");
     } else {
         /* Whatever guests can read, or a guest could hide a text from the moderators only. */
-        write_message(html, (const char *)message->payload, message->payload_bytes,
+        write_message(html, payload->count > 0 ? (const char *)payload->data : "", payload->count,
                       PAGE_MESSAGE_CHARACTERS, PAGE_MESSAGE_LINES);
     }
     html_raw(html, "</div>\n");
@@ -254,9 +255,8 @@ static uint64_t seconds_between(int64_t from_ms, int64_t to_ms)
 }
 
 static void write_state(struct html *html, const struct desk *desk,
-                        const struct hearsay_reported *reported, bool is_of_all)
+                        const struct hearsay_reported_message *reported, bool is_of_all)
 {
-    const struct hearsay_message *message = &reported->message;
     bool is_about = !desk->is_clock_trusted;
 
     html_raw(html, "<div class=\"meta\"><p>");
@@ -276,15 +276,16 @@ static void write_state(struct html *html, const struct desk *desk,
         html_raw(html, "</b>\n");
     }
     html_raw(html, "<span>");
-    lang_write_ago(html, desk->lang, seconds_between(message->deposited_ms, desk->now_ms),
+    lang_write_ago(html, desk->lang, seconds_between(reported->deposited_ms, desk->now_ms),
                    is_about);
     html_raw(html, "</span>\n<span>");
-    lang_write_gone(html, desk->lang, seconds_between(desk->now_ms, message->expires_ms), is_about);
+    lang_write_gone(html, desk->lang, seconds_between(desk->now_ms, reported->expires_ms),
+                    is_about);
     html_raw(html, "</span></p></div>\n");
 }
 
 /* How many of the reasons that are known have a kind. */
-static size_t count_kind(const struct hearsay_reported *reported, size_t kind)
+static size_t count_kind(const struct hearsay_reported_message *reported, size_t kind)
 {
     size_t count = 0;
 
@@ -296,7 +297,7 @@ static size_t count_kind(const struct hearsay_reported *reported, size_t kind)
 
 /* Writes each kind with how often it was said, and behind it what reporters said to it. */
 static void write_reasons(struct html *html, const struct desk *desk,
-                          const struct hearsay_reported *reported)
+                          const struct hearsay_reported_message *reported)
 {
     if (reported->reason_count == 0) {
         return;
@@ -311,11 +312,11 @@ static void write_reasons(struct html *html, const struct desk *desk,
         html_raw(html, " \xc3\x97 ");
         write_words(html, desk, kind_key(kind));
         for (size_t i = 0; i < reported->reason_count; i++) {
-            const struct hearsay_reason *reason = &reported->reasons[i];
+            const struct hearsay_report_reason *reason = &reported->reasons[i];
 
-            if ((size_t)reason->kind == kind && reason->text != NULL) {
+            if ((size_t)reason->kind == kind && reason->text.text != NULL) {
                 html_raw(html, "<div class=\"soft text\">");
-                write_message(html, reason->text, strlen(reason->text), REASON_CHARACTERS_MAX,
+                write_message(html, reason->text.text, reason->text.length, REASON_CHARACTERS_MAX,
                               REASON_LINES_MAX);
                 html_raw(html, "</div>");
             }
@@ -326,7 +327,7 @@ static void write_reasons(struct html *html, const struct desk *desk,
 }
 
 /* The kind that most reporters named; 0: none is known. */
-static size_t worst_kind(const struct hearsay_reported *reported)
+static size_t worst_kind(const struct hearsay_reported_message *reported)
 {
     size_t worst = 0;
     size_t most = 0;
@@ -351,7 +352,7 @@ static void label_write(struct html *html, const struct desk *desk, const char *
 }
 
 static void write_kinds(struct html *html, const struct desk *desk,
-                        const struct hearsay_reported *reported, const char *name)
+                        const struct hearsay_reported_message *reported, const char *name)
 {
     size_t chosen = worst_kind(reported);
 
@@ -372,7 +373,7 @@ static void write_kinds(struct html *html, const struct desk *desk,
 
 /* A message of a list. The list of all messages may have one that stands in another list, too. */
 struct item {
-    const struct hearsay_reported *reported;
+    const struct hearsay_reported_message *reported;
     bool is_of_all;
     char id[SECRET_HEX_BYTES];
     char place[PLACE_BYTES]; /* in the list of all messages */
@@ -414,7 +415,7 @@ static void write_removal(struct html *html, const struct desk *desk, const stru
 /* Writes the buttons. What is fine is said where the reasons of the reports stand. */
 static void write_buttons(struct html *html, const struct desk *desk, const struct item *item)
 {
-    const struct hearsay_reported *reported = item->reported;
+    const struct hearsay_reported_message *reported = item->reported;
 
     item_form_begin(html, desk, item);
     html_raw(html, "<p class=\"row\">\n");
@@ -431,11 +432,12 @@ static void write_buttons(struct html *html, const struct desk *desk, const stru
     }
 }
 
-static void item_init(struct item *item, const struct hearsay_reported *reported, bool is_of_all)
+static void item_init(struct item *item, const struct hearsay_reported_message *reported,
+                      bool is_of_all)
 {
     item->reported = reported;
     item->is_of_all = is_of_all;
-    secret_write_hex(reported->message.id, item->id);
+    secret_write_hex(reported->id.data, item->id);
     name_place(item->id, item->place);
 }
 
@@ -469,18 +471,18 @@ struct said {
 /* Writes as many messages as the page has room for up to `end` bytes, and one at least. Returns how
  * many. `said` NULL: another list. */
 static size_t write_items(struct html *html, const struct desk *desk,
-                          const struct hearsay_admin_reply *reply, size_t end,
+                          const struct hearsay_reported_list *list, size_t end,
                           const struct said *said)
 {
     static const struct desk_notice nothing = {.key = NULL};
     size_t shown = 0;
 
     html_raw(html, "<ol class=\"list\">\n");
-    for (; shown < reply->reported_count; shown++) {
+    for (; shown < list->message_count; shown++) {
         size_t before = html->count;
         struct item item;
 
-        item_init(&item, &reply->reported[shown], said != NULL);
+        item_init(&item, &list->messages[shown], said != NULL);
         bool is_said = said != NULL && strcmp(item.place, said->place) == 0;
         write_item(html, desk, &item, is_said ? said->notice : &nothing);
         if (html->count > end && shown > 0) {
@@ -501,15 +503,15 @@ struct turn {
 };
 
 static void write_turn(struct html *html, const struct desk *desk, const struct turn *turn,
-                       const uint8_t *cursor, size_t bytes, const char *key)
+                       const struct hearsay_bytes *cursor, const char *key)
 {
     char digits[2 * HEARSAY_CURSOR_BYTES + 1];
     char page[sizeof(digits) + 1];
 
-    if (cursor == NULL || bytes > HEARSAY_CURSOR_BYTES) {
+    if (cursor->data == NULL || cursor->count > HEARSAY_CURSOR_BYTES) {
         return;
     }
-    (void)sodium_bin2hex(digits, sizeof(digits), cursor, bytes);
+    (void)sodium_bin2hex(digits, sizeof(digits), cursor->data, cursor->count);
     (void)snprintf(page, sizeof(page), "%.1s%s", turn->before, digits);
     form_begin_to(html, desk, "turn", turn->place);
     write_hidden(html, turn->field, page);
@@ -518,36 +520,37 @@ static void write_turn(struct html *html, const struct desk *desk, const struct 
 }
 
 size_t desk_list(struct html *html, const struct desk *desk, enum desk_list list, bool is_first,
-                 const struct hearsay_admin_reply *reply)
+                 const struct hearsay_reported_list *found)
 {
     static const char *const headings[DESK_LISTS] = {"moderate.reported", "moderate.pending",
                                                      "moderate.withheld"};
     static const struct turn turns[DESK_LISTS] = {
         {"q", "0", "list-0"}, {"q", "1", "list-1"}, {"q", "2", "list-2"}};
 
-    if (reply->total == 0) {
+    if (found->total == 0) {
         return 0;
     }
     html_raw(html, "<section");
     html_attribute(html, "id", turns[list].place);
     html_raw(html, ">\n<h2>");
-    lang_write_count(html, desk->lang, headings[list], reply->total);
+    lang_write_count(html, desk->lang, headings[list], found->total);
     html_raw(html, "</h2>\n");
-    size_t shown = write_items(html, desk, reply, LIST_BYTES * ((size_t)list + 1), NULL);
-    if (is_first && reply->total > shown) {
+    size_t shown = write_items(html, desk, found, LIST_BYTES * ((size_t)list + 1), NULL);
+    if (is_first && found->total > shown) {
         html_raw(html, "<p class=\"soft\">");
-        lang_write_count(html, desk->lang, "moderate.rest", reply->total - shown);
+        lang_write_count(html, desk->lang, "moderate.rest", found->total - shown);
         html_raw(html, "</p>\n");
     }
-    write_turn(html, desk, &turns[list], reply->next, reply->next_bytes, "moderate.next");
+    write_turn(html, desk, &turns[list], &found->next, "moderate.next");
     html_raw(html, "</section>\n");
     return shown;
 }
 
 /* --- all messages ----------------------------------------------------------------------------- */
 
-size_t desk_all(struct html *html, const struct desk *desk, const struct hearsay_admin_reply *reply,
-                const struct desk_act *act, const struct desk_notice *notice)
+size_t desk_all(struct html *html, const struct desk *desk,
+                const struct hearsay_reported_list *list, const struct desk_act *act,
+                const struct desk_notice *notice)
 {
     static const struct turn turn = {"p", "", "all"};
     char place[PLACE_BYTES];
@@ -555,14 +558,14 @@ size_t desk_all(struct html *html, const struct desk *desk, const struct hearsay
     bool is_said = notice->key == NULL;
     struct item item;
 
-    if (reply->reported_count == 0 && is_said) {
+    if (list->message_count == 0 && is_said) {
         return 0;
     }
     name_place(act->id != NULL ? act->id : "", place);
     html_raw(html, "<section id=\"all\">\n");
     lang_write_element(html, desk->lang, "h2", NULL, "moderate.all");
-    for (size_t i = 0; i < reply->reported_count && !is_said; i++) {
-        item_init(&item, &reply->reported[i], true);
+    for (size_t i = 0; i < list->message_count && !is_said; i++) {
+        item_init(&item, &list->messages[i], true);
         is_said = strcmp(item.place, place) == 0;
     }
     if (!is_said) {
@@ -572,11 +575,10 @@ size_t desk_all(struct html *html, const struct desk *desk, const struct hearsay
         desk_say(html, desk, notice);
         html_raw(html, "</div>\n");
     }
-    size_t shown =
-        write_items(html, desk, reply, start + LIST_BYTES, &(struct said){place, notice});
+    size_t shown = write_items(html, desk, list, start + LIST_BYTES, &(struct said){place, notice});
     html_raw(html, "<div class=\"tools\">\n");
-    write_turn(html, desk, &turn, reply->previous, reply->previous_bytes, "moderate.newer");
-    write_turn(html, desk, &turn, reply->next, reply->next_bytes, "moderate.older");
+    write_turn(html, desk, &turn, &list->previous, "moderate.newer");
+    write_turn(html, desk, &turn, &list->next, "moderate.older");
     html_raw(html, "</div>\n</section>\n");
     return shown;
 }

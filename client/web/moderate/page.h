@@ -51,7 +51,7 @@ void desk_login(struct html *html, const struct desk *desk, const struct desk_ac
 
 /* Whether new messages are shown, held or refused, and the buttons for it. */
 void desk_board(struct html *html, const struct desk *desk,
-                const struct hearsay_admin_reply *reply);
+                const struct hearsay_accepting *accepting);
 
 /* The lists, worst first: what was reported, what waits for review, what was hidden or removed. */
 enum desk_list { DESK_REPORTED, DESK_PENDING, DESK_WITHHELD, DESK_LISTS };
@@ -59,21 +59,22 @@ enum desk_list { DESK_REPORTED, DESK_PENDING, DESK_WITHHELD, DESK_LISTS };
 /*
  * A page of the messages of a list, each with its buttons, and a button for the next page.
  * is_first: the page is the first one of the list. Without messages nothing is written. Returns how
- * many messages were written. If these are fewer than those of the reply, the page had no room for
+ * many messages were written. If these are fewer than those of the list, the page had no room for
  * the others, and the button leads past them.
  */
 size_t desk_list(struct html *html, const struct desk *desk, enum desk_list list, bool is_first,
-                 const struct hearsay_admin_reply *reply);
+                 const struct hearsay_reported_list *found);
 
 /*
  * A page of all messages, the newest first, with buttons to the older and the newer page. `notice`
  * is about the message of `act`, which was sent from this list: it stands in this message, where
  * the browser goes, or above the list if the message is not on the page. Without messages nothing
- * is written. Returns how many messages were written. If these are fewer than those of the reply,
+ * is written. Returns how many messages were written. If these are fewer than those of the list,
  * the page had no room for the others, and the buttons lead past them.
  */
-size_t desk_all(struct html *html, const struct desk *desk, const struct hearsay_admin_reply *reply,
-                const struct desk_act *act, const struct desk_notice *notice);
+size_t desk_all(struct html *html, const struct desk *desk,
+                const struct hearsay_reported_list *list, const struct desk_act *act,
+                const struct desk_notice *notice);
 
 /* What stands there instead of the lists where all are empty. */
 void desk_empty(struct html *html, const struct desk *desk);

@@ -201,7 +201,7 @@ bool handler_run_similar(struct service *service, uint64_t until_ns)
 
 void handler_similar(struct ask *ask)
 {
-    const struct msg_similar *asked = &ask->request->similar;
+    const struct hearsay_similar *asked = &ask->request->similar;
     struct service *service = ask->service;
 
     if (!ask_administers(ask, &asked->host)) {
