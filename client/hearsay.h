@@ -49,10 +49,10 @@
  *   context.label_count = 2;
  *   hearsay_encode(&context, &filter, NULL);
  *
- *   struct hearsay_part part = {0};
+ *   struct hearsay_query_part part = {0};
  *   struct hearsay_query query;
  *   const struct hearsay_results *found;
- *   part.filter = &filter;
+ *   part.filter = hearsay_filter_bytes(&filter);
  *   hearsay_query_init(&query);
  *   query.parts = &part;
  *   query.part_count = 1;

@@ -30,9 +30,7 @@ SCALARS = {
     "bytes": ("BYTES", "ProtobufCBinaryData", "struct hearsay_bytes"),
 }
 # Of these, client/hearsay/ has structs and enums of its own. client/call/ makes one from the other.
-TRANSLATED = ("Accept", "Acceptance", "Deposit", "Deposited", "Error", "ErrorCode", "Evict", "Here",
-              "HereChanged", "Limits", "Match", "Metric", "Order", "Pong", "Query", "Result", "Results", "Role",
-              "Slice", "Summary", "Watch", "Watching", "Welcome")
+TRANSLATED = ("Error", "ErrorCode", "Watch", "Welcome")
 CPP_WORDS = ("export",)  # a program in C++ may include messages.h
 ENVELOPES = ("Request", "Response", "Letter")
 SIZED = ("Results", "Match")  # their exact sizes are asked for, and so those of the messages in them

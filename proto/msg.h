@@ -19,7 +19,7 @@
 #include "proto/messages.h"
 
 /* The metric of queries that name none. */
-#define MSG_METRIC_DEFAULT MSG_METRIC_PHI
+#define MSG_METRIC_DEFAULT HEARSAY_METRIC_PHI
 
 /*
  * Returns the name of an error code, such as "MALFORMED", or "UNKNOWN" for any other number. Static

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "proto/price.h"
 
-uint32_t price_of_query(const struct msg_query *query)
+uint32_t price_of_query(const struct hearsay_query *query)
 {
     /* The codec bounds the number of parts, of slices and of their hashes. */
     uint32_t parts = query->part_count > 0 ? (uint32_t)query->part_count : 1;

@@ -15,6 +15,6 @@ enum { PRICE_LOOKS = 3 }; /* hashes of slices, and slices, for a token */
  * `exclude`, rounded up. A query without parts costs as much as one with one part. The scope does
  * not count.
  */
-uint32_t price_of_query(const struct msg_query *query);
+uint32_t price_of_query(const struct hearsay_query *query);
 
 #endif

@@ -14,7 +14,7 @@ int hearsay_ask(struct hearsay *server, const struct hearsay_request *request, i
                 const struct hearsay_response **out_response, struct hearsay_error *out_error)
 {
     struct hearsay_request own = *request;
-    const struct reply *reply = NULL;
+    const struct hearsay_reply *reply = NULL;
     int status = calls_ask(server, &own, timeout_ms, &reply, out_error);
 
     if (status == HEARSAY_OK) {

@@ -7,9 +7,6 @@
 
 #include "client/call/client.h"
 
-/* Makes a field of a request, which borrows the filter. NULL makes an absent field. */
-struct hearsay_bytes calls_filter(const struct hearsay_filter *filter);
-
 /*
  * Checks the timeout and the kept replies before a call sends its request. Returns 0; ERR_ARGUMENT
  * for a negative timeout; HEARSAY_FULL when the replies kept for hearsay_next take more than
@@ -23,24 +20,17 @@ int calls_prepare(struct hearsay *server, int timeout_ms, struct hearsay_error *
  * connection.
  */
 int calls_finish(struct hearsay *server, uint64_t ticket, int timeout_ms,
-                 const struct reply **out_reply, struct hearsay_error *error);
+                 const struct hearsay_reply **out_reply, struct hearsay_error *error);
 
 /* Sends a request and waits for the reply: calls_prepare, client_submit, calls_finish. */
 int calls_ask(struct hearsay *server, struct hearsay_request *request, int timeout_ms,
-              const struct reply **out_reply, struct hearsay_error *error);
+              const struct hearsay_reply **out_reply, struct hearsay_error *error);
 
 /*
- * Checks the fields of a query, except those that only the server can check, such as k. Returns 0
- * or ERR_ARGUMENT.
+ * Checks the fields of a query, except those that only the server can check, such as k, and copies
+ * it to *out_query with the defaults of the fields that are 0. Returns 0 or ERR_ARGUMENT.
  */
-int calls_check_query(const struct hearsay_query *query, struct hearsay_error *error);
-
-/*
- * Converts a query to the struct of the protocol. The query must have passed calls_check_query. The
- * fields `exclude` and `exclude_count` stay empty. Fills out_parts, which has LIMIT_PARTS elements.
- * The result borrows out_parts and the filters of the query.
- */
-struct msg_query calls_query(const struct hearsay_query *query,
-                             struct hearsay_query_part *out_parts);
+int calls_query(const struct hearsay_query *query, struct hearsay_query *out_query,
+                struct hearsay_error *error);
 
 #endif

@@ -13,7 +13,6 @@
 #include "client/net/sock.h"
 #include "client/net/wait.h"
 #include "client/now.h"
-#include "client/relay.h"
 
 /*
  * Sends as many bytes as the socket takes without waiting. A write error is only stored in
@@ -122,14 +121,14 @@ static void take_acceptance(struct hearsay *server, const struct hearsay_accept_
         struct hearsay_host *host = &server->hosts[i];
 
         if (strcmp(host->name, changed->host.text) == 0) {
-            host->accept = (enum hearsay_accept)changed->accept;
+            host->accept = changed->accept;
             host->accept_until_ms = changed->accept_until_ms;
         }
     }
 }
 
-/* Takes a push that changes the Welcome. Returns 0 with *out_taken false if the response is
- * something else, or the error that broke the connection. */
+/* Takes a push that changes the Welcome, or that nobody can use. Returns 0 with *out_taken false if
+ * the response is something else, or the error that broke the connection. */
 static int take_push(struct hearsay *server, struct arena *arena,
                      const struct hearsay_response *response, bool *out_taken,
                      struct hearsay_error *error)
@@ -144,6 +143,9 @@ static int take_push(struct hearsay *server, struct arena *arena,
         return HEARSAY_OK;
     case HEARSAY_RESPONSE_NOTICES_CHANGED:
         return client_take_notices(server, arena, &response->notices_changed, error);
+    case HEARSAY_RESPONSE_HERE_CHANGED: /* of a host that the Welcome does not have: dropped */
+        *out_taken = hearsay_find_host(server, response->here_changed.host.text) == NULL;
+        return HEARSAY_OK;
     default:
         *out_taken = false;
         return HEARSAY_OK;
@@ -202,45 +204,22 @@ static int client_receive(struct hearsay *server, struct arena *arena, int64_t d
     }
 }
 
-/* Sets changed->host to the index of the host called `name`. Without a name, the push is about the
- * first host. Returns false when the Welcome has no such host. */
-static bool place_here_change(const struct hearsay *server, const struct hearsay_text *name,
-                              struct hearsay_here_changed *changed)
-{
-    for (size_t i = 0; i < server->welcome.host_count; i++) {
-        if (name->text == NULL || strcmp(server->hosts[i].name, name->text) == 0) {
-            changed->host = i;
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Receives the next reply into server->reply. Its memory is in server->arena. Returns 0,
- * WAIT_TIMEOUT, or an error. */
+/*
+ * Receives the next reply to server->reply; its memory is in server->arena. Returns 0,
+ * WAIT_TIMEOUT, or an error.
+ */
 static int receive_reply(struct hearsay *server, int64_t deadline_ms, struct hearsay_error *error)
 {
-    struct reply *out = &server->reply;
-    for (;;) {
-        int status = client_receive(server, &server->arena, deadline_ms, &out->response, error);
-        if (status != HEARSAY_OK) {
-            return status;
-        }
-        struct hearsay_error local;
-        status = reply_translate(out, &server->arena, &local);
-        if (status != HEARSAY_OK) {
-            /*
-             * The reply is lost. A caller would wait for this reply until its timeout, so the
-             * connection is broken.
-             */
-            return conn_break(&server->conn, &local, error);
-        }
-        if (out->response.kind != HEARSAY_RESPONSE_HERE_CHANGED ||
-            place_here_change(server, &out->response.here_changed.host, &out->shown.here_changed)) {
-            return HEARSAY_OK;
-        }
-        arena_reset(&server->arena); /* a host that the Welcome does not have */
+    struct hearsay_error local;
+    arena_reset(&server->arena);
+    int status =
+        client_receive(server, &server->arena, deadline_ms, &server->reply.response, error);
+    if (status != HEARSAY_OK || reply_complete(&server->reply, &local) == HEARSAY_OK) {
+        return status;
     }
+    /* The reply is lost. A caller would wait for this reply until its timeout, so the connection
+     * is broken. */
+    return conn_break(&server->conn, &local, error);
 }
 
 static void kept_free(const struct alloc *alloc, struct client_kept *kept)
@@ -263,7 +242,7 @@ static int client_keep(struct hearsay *server, struct hearsay_error *error)
         return conn_break(&server->conn, &nomem, error);
     }
     kept->arena = server->arena;
-    kept->reply = server->reply.shown;
+    kept->reply = server->reply;
     arena_init(&server->arena, server->alloc, CONN_DECODE_BYTES);
     if (server->kept_last == NULL) {
         server->kept_first = kept;
@@ -287,7 +266,7 @@ static void take_kept(struct hearsay *server)
     server->kept_bytes -= kept->arena.held_bytes;
     arena_deinit(&server->arena);
     server->arena = kept->arena;
-    server->reply.shown = kept->reply;
+    server->reply = kept->reply;
     memset(&kept->arena, 0, sizeof(kept->arena));
     kept_free(server->alloc, kept);
 }
@@ -321,11 +300,10 @@ int client_submit(struct hearsay *server, struct hearsay_request *request, uint6
 }
 
 int client_await(struct hearsay *server, uint64_t ticket, int timeout_ms,
-                 const struct reply **out_reply, struct hearsay_error *out_error)
+                 const struct hearsay_reply **out_reply, struct hearsay_error *out_error)
 {
     int64_t deadline_ms = wait_deadline_ms(timeout_ms);
     for (;;) {
-        arena_reset(&server->arena);
         int status = receive_reply(server, deadline_ms, out_error);
         if (status == WAIT_TIMEOUT) {
             conn_abandon(&server->conn, ticket);
@@ -336,10 +314,10 @@ int client_await(struct hearsay *server, uint64_t ticket, int timeout_ms,
             conn_abandon(&server->conn, ticket);
             return status;
         }
-        if (server->reply.shown.ticket == ticket) {
+        if (server->reply.response.id == ticket) {
             *out_reply = &server->reply;
-            return server->reply.shown.kind == HEARSAY_REPLY_ERROR ? HEARSAY_ERR_REFUSED
-                                                                   : HEARSAY_OK;
+            return server->reply.response.kind == HEARSAY_RESPONSE_ERROR ? HEARSAY_ERR_REFUSED
+                                                                         : HEARSAY_OK;
         }
         status = client_keep(server, out_error);
         if (status != HEARSAY_OK) {
@@ -356,7 +334,7 @@ int hearsay_next(struct hearsay *server, int timeout_ms, const struct hearsay_re
     }
     if (server->kept_first != NULL) {
         take_kept(server);
-        *out_reply = &server->reply.shown;
+        *out_reply = &server->reply;
         return HEARSAY_OK;
     }
     /*
@@ -365,7 +343,6 @@ int hearsay_next(struct hearsay *server, int timeout_ms, const struct hearsay_re
      */
     bool is_idle = server->conn.state == CONN_READY && conn_in_flight(&server->conn) == 0 &&
                    !server->conn.takes_matches && !server->conn.takes_here_changes;
-    arena_reset(&server->arena);
     int status = receive_reply(server, wait_deadline_ms(is_idle ? 0 : timeout_ms), out_error);
     if (status == WAIT_TIMEOUT && is_idle) {
         return fail_set(out_error, HEARSAY_IDLE, "no request is under way");
@@ -374,19 +351,7 @@ int hearsay_next(struct hearsay *server, int timeout_ms, const struct hearsay_re
         return fail_set(out_error, HEARSAY_PENDING, "no reply within %d ms", timeout_ms);
     }
     if (status == HEARSAY_OK) {
-        *out_reply = &server->reply.shown;
-    }
-    return status;
-}
-
-int relay_next(struct hearsay *server, struct hearsay_response *out_response,
-               struct hearsay_error *out_error)
-{
-    arena_reset(&server->arena);
-    int status =
-        client_receive(server, &server->arena, wait_deadline_ms(0), out_response, out_error);
-    if (status == WAIT_TIMEOUT) {
-        return fail_set(out_error, HEARSAY_PENDING, "no reply has arrived");
+        *out_reply = &server->reply;
     }
     return status;
 }
@@ -398,7 +363,6 @@ int relay_next(struct hearsay *server, struct hearsay_response *out_response,
 static int catch_up(struct hearsay *server, struct hearsay_error *error)
 {
     while (server->kept_bytes < CLIENT_KEPT_BYTES_MAX) {
-        arena_reset(&server->arena);
         int status = receive_reply(server, wait_deadline_ms(0), error);
         if (status == WAIT_TIMEOUT) {
             return HEARSAY_OK;

@@ -66,7 +66,7 @@ struct hearsay {
     struct hearsay_asker asker;    /* of hearsay_ask_for: of the next requests; in asker_bytes */
     uint8_t asker_bytes[2][LIMIT_ADDRESS_BYTES];
     struct arena arena;             /* of `reply` */
-    struct reply reply;             /* the reply that was returned last */
+    struct hearsay_reply reply;     /* the reply that was returned last */
     struct client_kept *kept_first; /* owned list, in order of arrival */
     struct client_kept *kept_last;
     size_t kept_count;
@@ -115,6 +115,6 @@ int client_submit(struct hearsay *server, struct hearsay_request *request, uint6
  * error, returns HEARSAY_ERR_REFUSED with *out_reply, and does not fill *out_error.
  */
 int client_await(struct hearsay *server, uint64_t ticket, int timeout_ms,
-                 const struct reply **out_reply, struct hearsay_error *out_error);
+                 const struct hearsay_reply **out_reply, struct hearsay_error *out_error);
 
 #endif

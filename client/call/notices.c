@@ -26,8 +26,8 @@ static struct client_notices *find_notices(struct hearsay *server, size_t host)
 static uint64_t notice_fold(const struct hearsay_house_notice *notice, uint64_t version)
 {
     version = version * 31 + (uint64_t)notice->since_ms * 8 + notice->number;
-    for (const char *at = notice->lang.text; at != NULL && *at != '\0'; at++) {
-        version = version * 31 + (unsigned char)*at;
+    for (size_t i = 0; i < notice->lang.length; i++) {
+        version = version * 31 + (unsigned char)notice->lang.text[i];
     }
     return version;
 }

@@ -25,17 +25,16 @@ enum {
 int hearsay_submit_watch(struct hearsay *server, const struct hearsay_query *query,
                          uint64_t after_seq, uint64_t *out_ticket, struct hearsay_error *out_error)
 {
-    int status = calls_check_query(query, out_error);
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_WATCH,
+                                      .watch = {.after_seq = after_seq}};
+    int status = calls_query(query, &request.watch.query, out_error);
     if (status != HEARSAY_OK) {
         return status;
     }
-    struct hearsay_query_part parts[LIMIT_PARTS];
-    struct hearsay_request request = {
-        .kind = HEARSAY_REQUEST_WATCH,
-        .watch = {.query = calls_query(query, parts), .after_seq = after_seq}};
     request.watch.query.k = 0; /* a watch has none */
     request.watch.query.until_ms = INT64_MAX;
-    request.watch.query.order = MSG_ORDER_SIMILARITY;
+    request.watch.query.order = HEARSAY_ORDER_SIMILARITY;
+    request.watch.query.exclude_count = 0;
     server->conn.takes_matches = true; /* matches may arrive right after the answer */
     return client_submit(server, &request, out_ticket, out_error);
 }
@@ -53,7 +52,7 @@ static int begin_watch(struct hearsay *server, const struct hearsay_query *query
                        uint64_t after_seq, int timeout_ms, struct hearsay_watching *out_watching,
                        struct hearsay_error *out_error)
 {
-    const struct reply *reply = NULL;
+    const struct hearsay_reply *reply = NULL;
     uint64_t ticket = 0;
     int status = calls_prepare(server, timeout_ms, out_error);
     if (status == HEARSAY_OK) {
@@ -63,7 +62,7 @@ static int begin_watch(struct hearsay *server, const struct hearsay_query *query
         status = calls_finish(server, ticket, timeout_ms, &reply, out_error);
     }
     if (status == HEARSAY_OK) {
-        *out_watching = reply->shown.watching;
+        *out_watching = reply->response.watching;
     }
     return status;
 }
@@ -140,8 +139,8 @@ static int watch_listen(struct standing *standing, struct hearsay *server,
         int status = hearsay_next(server, SLICE_MS, &reply, error);
         if (status == HEARSAY_OK) {
             heard_ms = now_monotonic_ms();
-            if (reply->kind == HEARSAY_REPLY_MATCH) {
-                watch_take(standing, server, &reply->match);
+            if (reply->response.kind == HEARSAY_RESPONSE_MATCH) {
+                watch_take(standing, server, &reply->response.match);
             }
             continue;
         }

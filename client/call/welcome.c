@@ -36,7 +36,7 @@ const struct hearsay_host *hearsay_find_host(const struct hearsay *server, const
 bool hearsay_has_capability(const struct hearsay *server, const char *name)
 {
     for (size_t i = 0; i < server->welcome.capability_count; i++) {
-        if (strcmp(server->welcome.capabilities[i], name) == 0) {
+        if (strcmp(server->welcome.capabilities[i].text, name) == 0) {
             return true;
         }
     }

@@ -267,8 +267,3 @@ void hearsay_content_free(struct hearsay_content *content)
     }
     memset(content, 0, sizeof(*content));
 }
-
-void hearsay_make_id(uint8_t *out_id)
-{
-    randombytes_buf(out_id, HEARSAY_ID_BYTES);
-}

@@ -78,13 +78,13 @@ static bool is_of_access_point(const char *label, const char *address, size_t le
 static int add_access_point(struct hearsay_context *context, const struct hearsay_host *host,
                             size_t first, size_t *room, struct hearsay_error *out_error)
 {
-    const char *address = host->here[first];
+    const char *address = host->here[first].text;
     size_t length = length_without_level(address);
     size_t lacking = 0;
     int status = HEARSAY_OK;
 
     for (size_t i = first; i < host->here_count; i++) {
-        const char *label = host->here[i];
+        const char *label = host->here[i].text;
 
         lacking += is_of_access_point(label, address, length) &&
                            !context_has(context, label, strlen(label))
@@ -97,7 +97,7 @@ static int add_access_point(struct hearsay_context *context, const struct hearsa
     }
     *room -= lacking;
     for (size_t i = first; i < host->here_count && lacking > 0 && status == HEARSAY_OK; i++) {
-        const char *label = host->here[i];
+        const char *label = host->here[i].text;
 
         if (is_of_access_point(label, address, length)) {
             status = context_add(context, label, strlen(label), out_error);
@@ -117,7 +117,7 @@ int hearsay_context_add_here(struct hearsay_context *context, const struct hears
         return HEARSAY_OK; /* hearsay_encode says what is wrong with the profile */
     }
     for (size_t i = 0; i < host->here_count && status == HEARSAY_OK; i++) {
-        const char *label = host->here[i];
+        const char *label = host->here[i].text;
 
         if (!is_wifi(label) && fits_profile(&profile, label)) {
             status = context_add(context, label, strlen(label), out_error);
@@ -125,7 +125,7 @@ int hearsay_context_add_here(struct hearsay_context *context, const struct hears
     }
     size_t room = count_room(context, &profile);
     for (size_t i = 0; i < host->here_count && room > 0 && status == HEARSAY_OK; i++) {
-        if (is_wifi(host->here[i]) && fits_profile(&profile, host->here[i])) {
+        if (is_wifi(host->here[i].text) && fits_profile(&profile, host->here[i].text)) {
             status = add_access_point(context, host, i, &room, out_error);
         }
     }

@@ -34,7 +34,8 @@ HEARSAY_API int hearsay_ask(struct hearsay *server, const struct hearsay_request
                             int timeout_ms, const struct hearsay_response **out_response,
                             struct hearsay_error *out_error);
 
-/* Submits a request whose reply has a kind in enum hearsay_reply_kind, as hearsay_submit_query. */
+/* Submits a request, as hearsay_submit_query. After HEARSAY_REQUEST_SERVE, hearsay_next returns
+ * asks as well: HEARSAY_RESPONSE_ASK, with the id 0. */
 HEARSAY_API int hearsay_submit(struct hearsay *server, const struct hearsay_request *request,
                                uint64_t *out_ticket, struct hearsay_error *out_error);
 

@@ -159,54 +159,6 @@ HEARSAY_API int hearsay_certificate_pin(const char *path, char out_pin[HEARSAY_P
 
 /* --- what a server says about itself ---------------------------------------------------------- */
 
-/* What the server allows; 0 where it does not say (sender_share_ppm: 1,000,000). */
-struct hearsay_limits {
-    uint32_t frame_bytes;          /* largest frame, without its length field */
-    uint32_t payload_bytes;        /* of one message */
-    uint32_t media_type_bytes;     /* of one message */
-    uint32_t deposit_fill_min_ppm; /* fill of a message's filter: set bits / m, millionths */
-    uint32_t deposit_fill_max_ppm;
-    uint32_t query_fill_max_ppm; /* fill of a query's filter */
-    uint32_t k_max;              /* results of one query */
-    uint32_t ttl_default_s;      /* lifetime of a message */
-    uint32_t ttl_max_s;
-    uint32_t parts_max;            /* of one query */
-    uint32_t requests_in_flight;   /* of one connection */
-    uint32_t deposits_per_minute;  /* rate limit of this client's address; 0: none */
-    uint32_t queries_per_minute;   /* likewise */
-    uint32_t deposit_burst;        /* deposits at once, after a pause */
-    uint32_t query_burst;          /* queries at once, after a pause */
-    uint32_t sessions;             /* connections of all clients together */
-    uint32_t sessions_per_address; /* 0: no limit */
-    uint64_t session_output_bytes; /* replies that one client has not read yet */
-    uint64_t messages;             /* stored, all hosts together */
-    uint64_t bytes;                /* of payloads, media types and filters, all hosts together */
-    uint32_t sender_share_ppm;     /* of k: most results from one sender; at least 1 result */
-    uint32_t watches_per_session;  /* filters in the watches of one connection */
-    uint32_t watches;              /* filters in the watches of all clients together */
-};
-
-/* What a full host does with a new message. */
-enum hearsay_evict {
-    HEARSAY_EVICT_REJECT = 1, /* refuses it: HEARSAY_CODE_QUOTA */
-    HEARSAY_EVICT_OLDEST = 2, /* deletes the messages that were deposited first */
-    HEARSAY_EVICT_SOONEST = 3 /* deletes the messages that would expire first */
-};
-
-/* What a host does with new messages. */
-enum hearsay_accept {
-    HEARSAY_ACCEPT_OPEN = 1,   /* shows them */
-    HEARSAY_ACCEPT_REVIEW = 2, /* hides them until the operator has reviewed them */
-    HEARSAY_ACCEPT_CLOSED = 3  /* refuses them: HEARSAY_CODE_FORBIDDEN */
-};
-
-/* What the server is for a host. */
-enum hearsay_role {
-    HEARSAY_ROLE_OWNER = 1,
-    HEARSAY_ROLE_REPLICA = 2,  /* it has a copy of the host: deposits are refused */
-    HEARSAY_ROLE_RESTORING = 3 /* an owner that may still get messages of an earlier store back */
-};
-
 /*
  * An epoch: a time interval of a host. The server gives the key of an epoch only to clients of
  * listeners that its operator has marked as local.
@@ -229,15 +181,15 @@ struct hearsay_host {
     uint64_t messages;               /* most messages that it stores; 0: not said */
     uint64_t bytes;                  /* of their payloads, media types and filters; 0: not said */
     enum hearsay_evict evict;
-    enum hearsay_accept accept; /* at the greeting; for a gateway that speaks for itself: now */
-    int64_t accept_until_ms;    /* when the schedule changes `accept`; 0: not said */
-    struct hearsay_epoch epoch; /* the current one as far as read: see hearsay_current_epoch */
+    enum hearsay_acceptance accept; /* at the greeting; for a gateway that speaks for itself: now */
+    int64_t accept_until_ms;        /* when the schedule changes `accept`; 0: not said */
+    struct hearsay_epoch epoch;     /* the current one as far as read: see hearsay_current_epoch */
     /*
      * Labels of the access point's surroundings, here_count of them, as in the greeting. here_count
      * is 0 if there were none, and also if the labels did not fit in the greeting. hearsay_here
      * gets all labels.
      */
-    const char *const *here;
+    const struct hearsay_text *here;
     size_t here_count;
     /*
      * For a gateway that speaks for itself: the notices as far as read, notice_count of them,
@@ -258,7 +210,7 @@ struct hearsay_welcome {
     int64_t now_ms; /* the server's clock at the time of the greeting */
     bool clock_trusted;
     struct hearsay_limits limits;
-    const char *const *capabilities; /* names of the requests that the server handles */
+    const struct hearsay_text *capabilities; /* names of the requests that the server handles */
     size_t capability_count;
     const struct hearsay_host *hosts; /* host_count of them, at least 1; the first is the default */
     size_t host_count;

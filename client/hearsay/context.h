@@ -27,6 +27,9 @@ struct hearsay_filter {
     uint8_t bytes[HEARSAY_FILTER_BYTES_MAX];
 };
 
+/* Makes a field of bytes, which borrows the filter. NULL makes an absent field. */
+HEARSAY_API struct hearsay_bytes hearsay_filter_bytes(const struct hearsay_filter *filter);
+
 /* What labels are keyed with; each may be NULL. Borrowed. */
 struct hearsay_keys {
     const struct hearsay_group *group;
@@ -197,7 +200,7 @@ HEARSAY_API int hearsay_context_add_scan(struct hearsay_context *context, const 
  * with all its labels; the first one that does not fit, and those after it, are left out.
  *
  * On a connection that stays, the labels may change: see hearsay_here, and
- * HEARSAY_REPLY_HERE_CHANGED.
+ * HEARSAY_RESPONSE_HERE_CHANGED.
  */
 HEARSAY_API int hearsay_context_add_here(struct hearsay_context *context,
                                          const struct hearsay_host *host,

@@ -43,9 +43,6 @@ struct hearsay_content {
 };
 HEARSAY_API void hearsay_content_free(struct hearsay_content *content); /* a zeroed one is fine */
 
-/* 16 random bytes: an id for a message that will be sealed. */
-HEARSAY_API void hearsay_make_id(uint8_t *out_id);
-
 /* What to seal, or to open. */
 struct hearsay_sealing {
     const uint8_t *
@@ -62,10 +59,10 @@ struct hearsay_sealing {
 };
 
 /*
- * Seals a message. Deposit the message under the id of `message`, with the media type and payload
- * of *out_content. To repeat the deposit, use the same *out_content, or seal with is_repeatable
- * each time. Returns HEARSAY_OK; ERR_ARGUMENT for a media type or payload that no server accepts;
- * ERR_NOMEM.
+ * Seals a message. Deposit the message under the id of `message`, which hearsay_deposit_init draws,
+ * with the media type and payload of *out_content. To repeat the deposit, use the same
+ * *out_content, or seal with is_repeatable each time. Returns HEARSAY_OK; ERR_ARGUMENT for a media
+ * type or payload that no server accepts; ERR_NOMEM.
  */
 HEARSAY_API int hearsay_group_seal(const struct hearsay_group *group,
                                    const struct hearsay_sealing *message,

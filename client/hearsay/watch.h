@@ -20,12 +20,13 @@ extern "C" {
 
 /*
  * Starts a watch on this connection, without waiting for the answer, which is a reply of the kind
- * HEARSAY_REPLY_WATCHING. From then on, hearsay_next returns HEARSAY_REPLY_MATCH for each message
- * that fits and has a sequence number above `after_seq`. HEARSAY_NO_SEQ means: only messages that
- * get their number after the watch begins. Matches of the watch come in ascending order of their
- * numbers. hearsay_next waits for matches even if no request is in flight. The fields k, until_ms,
- * order and exclude of the query have no effect, but `order` and `exclude` must be valid. The rules
- * of hearsay_submit_query hold. Too many watches are refused with HEARSAY_CODE_QUOTA.
+ * HEARSAY_RESPONSE_WATCHING. From then on, hearsay_next returns HEARSAY_RESPONSE_MATCH for each
+ * message that fits and has a sequence number above `after_seq`. HEARSAY_NO_SEQ means: only
+ * messages that get their number after the watch begins. Matches of the watch come in ascending
+ * order of their numbers. hearsay_next waits for matches even if no request is in flight. The
+ * fields k, until_ms, order and exclude of the query have no effect, but `order` and `exclude` must
+ * be valid. The rules of hearsay_submit_query hold. Too many watches are refused with
+ * HEARSAY_CODE_QUOTA.
  */
 HEARSAY_API int hearsay_submit_watch(struct hearsay *server, const struct hearsay_query *query,
                                      uint64_t after_seq, uint64_t *out_ticket,
@@ -33,8 +34,8 @@ HEARSAY_API int hearsay_submit_watch(struct hearsay *server, const struct hearsa
 
 /*
  * Ends a watch, without waiting for the answer, which is a reply of the kind
- * HEARSAY_REPLY_UNWATCHED. hearsay_next may still return matches that arrived earlier. If there is
- * no such watch, the request is refused with HEARSAY_CODE_NOT_FOUND.
+ * HEARSAY_RESPONSE_UNWATCHED. hearsay_next may still return matches that arrived earlier. If there
+ * is no such watch, the request is refused with HEARSAY_CODE_NOT_FOUND.
  */
 HEARSAY_API int hearsay_submit_unwatch(struct hearsay *server, uint64_t watch_id,
                                        uint64_t *out_ticket, struct hearsay_error *out_error);

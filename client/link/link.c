@@ -6,8 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/relay.h"
-
 struct link {
     uv_poll_t poll;
     uv_timer_t timer; /* runs while hearsayd owes an answer */
@@ -16,7 +14,6 @@ struct link {
     bool is_greeted;
     const struct link_events *events;
     void *context;
-    void (*responded)(void *context, const struct hearsay_response *response); /* NULL: no relay */
 };
 
 static void on_closed(uv_handle_t *handle)
@@ -90,17 +87,8 @@ static bool link_greet(struct link *link)
 static int pass_reply(struct link *link, struct hearsay_error *error)
 {
     const struct hearsay_reply *reply = NULL;
-    struct hearsay_response response;
-    int rc;
+    int rc = hearsay_next(link->server, 0, &reply, error);
 
-    if (link->responded != NULL) {
-        rc = relay_next(link->server, &response, error);
-        if (rc == HEARSAY_OK) {
-            link->responded(link->context, &response);
-        }
-        return rc;
-    }
-    rc = hearsay_next(link->server, 0, &reply, error);
     if (rc == HEARSAY_OK) {
         link->events->replied(link->context, reply);
     }
@@ -171,12 +159,6 @@ int link_open(uv_loop_t *loop, const struct hearsay_connect *options,
     link_wait(link);
     *out_link = link;
     return HEARSAY_OK;
-}
-
-void link_relay(struct link *link,
-                void (*responded)(void *context, const struct hearsay_response *response))
-{
-    link->responded = responded;
 }
 
 struct hearsay *link_server(const struct link *link)

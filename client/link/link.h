@@ -13,7 +13,6 @@
 enum { LINK_SILENCE_MS = 10 * 1000 };
 
 struct link;
-struct hearsay_response; /* proto/msg.h */
 
 /* A callback may close the link. */
 struct link_events {
@@ -33,10 +32,6 @@ struct link_events {
 int link_open(uv_loop_t *loop, const struct hearsay_connect *options,
               const struct link_events *events, void *context, struct link **out_link,
               struct hearsay_error *out_error);
-
-/* From now on `responded` gets replies and asks, in place of `replied`: see client/relay.h. */
-void link_relay(struct link *link,
-                void (*responded)(void *context, const struct hearsay_response *response));
 
 /* The connection, for requests; borrowed. Requests are allowed from `greeted` on. */
 struct hearsay *link_server(const struct link *link);

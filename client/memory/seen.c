@@ -172,10 +172,10 @@ int hearsay_seen_exclude(struct hearsay_seen *seen, const struct hearsay *server
     }
     for (uint32_t i = 0; i < seen->filter.slice_count; i++) {
         const struct scalable_slice *slice = &seen->filter.slices[i];
-        seen->slices[i] = (struct hearsay_slice){.bits = slice->bits,
-                                                 .byte_count = slice->byte_count,
-                                                 .hashes = slice->hashes,
-                                                 .seed = slice->seed};
+        seen->slices[i] =
+            (struct hearsay_slice){.bits = hearsay_bytes(slice->bits, slice->byte_count),
+                                   .hashes = slice->hashes,
+                                   .seed = slice->seed};
     }
     query->exclude = seen->slices;
     query->exclude_count = seen->filter.slice_count;

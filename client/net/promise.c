@@ -26,13 +26,13 @@ void promise_make(const struct hearsay_request *request, struct promise *out_pro
 
 /* --- results ---------------------------------------------------------------------------------- */
 
-static int compare_ids(const struct msg_result *a, const struct msg_result *b)
+static int compare_ids(const struct hearsay_result *a, const struct hearsay_result *b)
 {
     return memcmp(a->id.data, b->id.data, LIMIT_ID_BYTES);
 }
 
 /* Compares the ids; of equal ids the hosts, which only results of a hood have. */
-static int compare_messages(const struct msg_result *a, const struct msg_result *b)
+static int compare_messages(const struct hearsay_result *a, const struct hearsay_result *b)
 {
     int order = compare_ids(a, b);
 
@@ -43,8 +43,8 @@ static int compare_messages(const struct msg_result *a, const struct msg_result 
 
 static int compare_references(const void *a, const void *b)
 {
-    const struct msg_result *const *first = a;
-    const struct msg_result *const *second = b;
+    const struct hearsay_result *const *first = a;
+    const struct hearsay_result *const *second = b;
 
     return compare_messages(*first, *second);
 }
@@ -53,9 +53,9 @@ static int compare_references(const void *a, const void *b)
  * Returns whether two results are the same message: the same id, at the same host. When memory is
  * out, returns false without a check.
  */
-static bool has_twins(const struct msg_results *results)
+static bool has_twins(const struct hearsay_results *results)
 {
-    const struct msg_result **sorted = calloc(results->result_count, sizeof(*sorted));
+    const struct hearsay_result **sorted = calloc(results->result_count, sizeof(*sorted));
     bool found = false;
 
     if (sorted == NULL) {
@@ -76,10 +76,10 @@ static bool has_twins(const struct msg_results *results)
  * Returns -1 when `a` is nearer than `b` by the query's metric, 1 when `b` is nearer, else 0. Two
  * empty filters have similarity 1.
  */
-static int compare_nearness(const struct promise *promise, const struct msg_result *a,
-                            const struct msg_result *b)
+static int compare_nearness(const struct promise *promise, const struct hearsay_result *a,
+                            const struct hearsay_result *b)
 {
-    if (promise->metric == MSG_METRIC_PHI) { /* rounded: equal ones may not be */
+    if (promise->metric == HEARSAY_METRIC_PHI) { /* rounded: equal ones may not be */
         return a->distance_ppm < b->distance_ppm ? -1 : a->distance_ppm > b->distance_ppm ? 1 : 0;
     }
     uint64_t shared_a = a->union_count == 0 ? 1 : a->intersection_count;
@@ -92,12 +92,12 @@ static int compare_nearness(const struct promise *promise, const struct msg_resu
 
 /* Returns whether the result `b` may follow the result `a` in an answer. Messages of several hosts
  * may have the same id, and follow in any order. has_twins finds a message that was sent twice. */
-static bool is_in_order(const struct promise *promise, const struct msg_result *a,
-                        const struct msg_result *b)
+static bool is_in_order(const struct promise *promise, const struct hearsay_result *a,
+                        const struct hearsay_result *b)
 {
-    if (promise->order == MSG_ORDER_SIMILARITY) {
+    if (promise->order == HEARSAY_ORDER_SIMILARITY) {
         int nearness = compare_nearness(promise, a, b);
-        if (nearness != 0 || promise->metric != MSG_METRIC_BITS) {
+        if (nearness != 0 || promise->metric != HEARSAY_METRIC_BITS) {
             return nearness <= 0;
         }
     }
@@ -105,13 +105,14 @@ static bool is_in_order(const struct promise *promise, const struct msg_result *
                                               : compare_ids(a, b) <= 0;
 }
 
-static const char *results_broken(const struct promise *promise, const struct msg_results *results)
+static const char *results_broken(const struct promise *promise,
+                                  const struct hearsay_results *results)
 {
     if (results->result_count > promise->most) {
         return "sent more results than were asked for";
     }
     for (size_t i = 0; i < results->result_count; i++) {
-        const struct msg_result *one = &results->results[i];
+        const struct hearsay_result *one = &results->results[i];
         /*
          * Distances are rounded to whole millionths. Rounding cannot move a distance above the
          * limit, which is also a whole number of millionths.

@@ -19,8 +19,8 @@ struct promise {
     uint32_t max_distance_ppm;  /* this and all below: query */
     int64_t since_ms;
     int64_t until_ms;
-    enum msg_metric metric;
-    enum msg_order order;
+    enum hearsay_metric metric;
+    enum hearsay_order order;
     bool with_payload;
     bool is_hood;
 };

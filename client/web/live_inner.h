@@ -56,13 +56,13 @@ struct live_view {
     struct view view;
     char store[LIVE_STORE_BYTES]; /* of what was sent; "": hearsayd was never there */
     struct live_stream *streams;
-    struct board_watch *watch;  /* NULL: none */
-    bool is_ending;             /* it gave way: it is freed with its last stream */
-    bool has_begun;             /* the watch has */
-    enum hearsay_accept accept; /* what pages were told; 0: not known yet */
-    int64_t used_ms;            /* when a stream came last */
-    int64_t watch_ms;           /* the watch is not begun before */
-    int64_t pause_ms;           /* after the last refusal */
+    struct board_watch *watch;      /* NULL: none */
+    bool is_ending;                 /* it gave way: it is freed with its last stream */
+    bool has_begun;                 /* the watch has */
+    enum hearsay_acceptance accept; /* what pages were told; 0: not known yet */
+    int64_t used_ms;                /* when a stream came last */
+    int64_t watch_ms;               /* the watch is not begun before */
+    int64_t pause_ms;               /* after the last refusal */
     struct live_known known[LIVE_KNOWN];
     size_t known_count;
     struct live_check checks[LIVE_CHECKS];

@@ -63,9 +63,9 @@ struct page_form {
     uint32_t ttl_s;     /* chosen; 0: the default */
     uint32_t ttl_default_s;
     uint32_t ttl_max_s;
-    bool is_found_around;       /* what is left here is found from other hosts of the hood */
-    enum hearsay_accept accept; /* open, review, closed */
-    int64_t accept_until_ms;    /* when that changes; 0: not known */
+    bool is_found_around;           /* what is left here is found from other hosts of the hood */
+    enum hearsay_acceptance accept; /* open, review, closed */
+    int64_t accept_until_ms;        /* when that changes; 0: not known */
 };
 
 enum page_notice {

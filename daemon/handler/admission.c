@@ -8,7 +8,7 @@
 
 static bool check_epoch(const struct ask *ask)
 {
-    const struct msg_deposit *deposit = &ask->request->deposit;
+    const struct hearsay_deposit *deposit = &ask->request->deposit;
     const struct host *host = ask->host;
 
     if (ask_epoch(ask, deposit->epoch, "epoch") == NULL) {
@@ -26,7 +26,7 @@ static bool check_epoch(const struct ask *ask)
 
 static bool check_sizes(const struct ask *ask)
 {
-    const struct msg_deposit *deposit = &ask->request->deposit;
+    const struct hearsay_deposit *deposit = &ask->request->deposit;
     const struct config_limits *limits = &ask->service->config.limits;
 
     if (deposit->payload.count > limits->payload_bytes) {
@@ -47,7 +47,7 @@ static bool check_sizes(const struct ask *ask)
 }
 
 /* Whether readers show the payload as text: text/plain, with parameters or without. */
-static bool is_text(const struct msg_deposit *deposit)
+static bool is_text(const struct hearsay_deposit *deposit)
 {
     static const char plain[] = "text/plain";
     size_t length = sizeof(plain) - 1;
@@ -67,7 +67,7 @@ static bool is_text(const struct msg_deposit *deposit)
  */
 static bool check_text(const struct ask *ask)
 {
-    const struct msg_deposit *deposit = &ask->request->deposit;
+    const struct hearsay_deposit *deposit = &ask->request->deposit;
 
     if (deposit->payload.count == 0 || !is_text(deposit) ||
         character_any_seen((const char *)deposit->payload.data, deposit->payload.count)) {
@@ -112,7 +112,7 @@ static bool check_mode(const struct ask *ask, struct admission *out)
 
 static bool check_bans(const struct ask *ask)
 {
-    const struct msg_deposit *deposit = &ask->request->deposit;
+    const struct hearsay_deposit *deposit = &ask->request->deposit;
     const struct ban *ban =
         rules_find_ban(&ask->host->rules, deposit->filter.data, deposit->filter.count,
                        deposit->payload.data, deposit->payload.count);
@@ -157,7 +157,7 @@ static bool check_room(const struct ask *ask, struct admission *out)
     return false;
 }
 
-size_t admission_content_bytes(const struct msg_deposit *deposit)
+size_t admission_content_bytes(const struct hearsay_deposit *deposit)
 {
     return deposit->filter.count + deposit->media_type.length + deposit->payload.count;
 }

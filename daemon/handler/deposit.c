@@ -71,7 +71,7 @@ static int ask_for_room(struct deposit_job *job, const struct room *room)
     return 0;
 }
 
-static void copy_content(struct deposit_job *job, const struct msg_deposit *deposit)
+static void copy_content(struct deposit_job *job, const struct hearsay_deposit *deposit)
 {
     struct persist_message *message = &job->op.message;
     uint8_t *at = job->content;
@@ -200,7 +200,7 @@ static void tell_watches(struct deposit_job *job, bool was_missed)
 struct late_answer {
     struct job base; /* first */
     struct feed_wait wait;
-    struct msg_deposited deposited;
+    struct hearsay_deposited deposited;
 };
 
 static void on_copies(struct feed_wait *wait, bool is_there)
@@ -232,7 +232,7 @@ static bool has_copies(const struct deposit_job *job)
  * Lets the answer wait for the copies, and ends the job. Returns false if it need not wait or
  * cannot. Messages in an epoch with a key have no copies.
  */
-static bool wait_for_copies(struct deposit_job *job, const struct msg_deposited *deposited)
+static bool wait_for_copies(struct deposit_job *job, const struct hearsay_deposited *deposited)
 {
     const struct persist_message *message = &job->op.message;
     struct service *service = job->base.service;
@@ -356,7 +356,7 @@ static void on_deposited(struct persist_op *op)
 /* --- the request ------------------------------------------------------------------------------ */
 
 /* The operation of the store. */
-static void fill_deposit(struct deposit_job *job, const struct msg_deposit *deposit,
+static void fill_deposit(struct deposit_job *job, const struct hearsay_deposit *deposit,
                          const struct admission *admission)
 {
     int64_t now_ms = admission->now_ms;
@@ -400,7 +400,7 @@ static bool may_be_leaving(const struct host *host)
 
 void handler_deposit(struct ask *ask)
 {
-    const struct msg_deposit *deposit = &ask->request->deposit;
+    const struct hearsay_deposit *deposit = &ask->request->deposit;
     struct admission admission;
 
     if (!ask_host(ask, &deposit->host) || !ask_owns(ask) || !admission_decide(ask, &admission)) {

@@ -84,13 +84,13 @@ static void fill_capabilities(const struct requester *client, struct msg_welcome
 }
 
 static void fill_limits(const struct config_limits *limits, const struct requester *client,
-                        struct msg_limits *out)
+                        struct hearsay_limits *out)
 {
     bool exempt = client->sender == NULL;
     bool deposits = !exempt && limits->deposits_per_minute > 0;
     bool queries = !exempt && limits->queries_per_minute > 0;
 
-    *out = (struct msg_limits){
+    *out = (struct hearsay_limits){
         .frame_bytes = limits->frame_bytes,
         .payload_bytes = limits->payload_bytes,
         .media_type_bytes = LIMIT_MEDIA_TYPE_BYTES,
@@ -151,13 +151,13 @@ void handler_push_epoch(struct requester *client, const struct host *host)
     client->events->respond(client, &response);
 }
 
-static enum msg_acceptance find_acceptance(const struct host *host, int64_t now_ms,
-                                           int64_t *out_until_ms)
+static enum hearsay_acceptance find_acceptance(const struct host *host, int64_t now_ms,
+                                               int64_t *out_until_ms)
 {
-    static const enum msg_acceptance modes[ACCEPT_MODES] = {
-        [ACCEPT_OPEN] = MSG_ACCEPT_OPEN,
-        [ACCEPT_REVIEW] = MSG_ACCEPT_REVIEW,
-        [ACCEPT_CLOSED] = MSG_ACCEPT_CLOSED,
+    static const enum hearsay_acceptance modes[ACCEPT_MODES] = {
+        [ACCEPT_OPEN] = HEARSAY_ACCEPT_OPEN,
+        [ACCEPT_REVIEW] = HEARSAY_ACCEPT_REVIEW,
+        [ACCEPT_CLOSED] = HEARSAY_ACCEPT_CLOSED,
     };
     const char *source = NULL;
 
@@ -216,11 +216,11 @@ bool handler_welcome(struct service *service, struct requester *client,
             .suggested_max_distance_ppm = host->config.suggested_max_distance_ppm,
             .messages = host->config.messages_max,
             .bytes = host->config.bytes_max,
-            .evict = (enum msg_evict)((int)host->config.evict + MSG_EVICT_REJECT),
+            .evict = (enum hearsay_evict)((int)host->config.evict + HEARSAY_EVICT_REJECT),
             .has_epoch = host->current != NULL,
-            .role = host->config.is_replica   ? MSG_ROLE_REPLICA
-                    : host_is_restoring(host) ? MSG_ROLE_RESTORING
-                                              : MSG_ROLE_OWNER,
+            .role = host->config.is_replica   ? HEARSAY_ROLE_REPLICA
+                    : host_is_restoring(host) ? HEARSAY_ROLE_RESTORING
+                                              : HEARSAY_ROLE_OWNER,
         };
         if (host->current != NULL) {
             fill_epoch(client, host->current, &hosts[i].epoch);

@@ -97,7 +97,7 @@ static bool lacks_labels(const struct profile *profile, const uint64_t *filter,
 bool handler_lacks_here(const struct ask *ask)
 {
     const struct profile *profile = &ask->host->config.profile;
-    const struct msg_deposit *deposit = &ask->request->deposit;
+    const struct hearsay_deposit *deposit = &ask->request->deposit;
     struct hearsay_text buffer[LIMIT_LABELS];
     const struct hearsay_text *labels = NULL;
     uint64_t filter[PROFILE_WORDS_MAX];

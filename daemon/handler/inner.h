@@ -85,7 +85,7 @@ struct admission {
 };
 
 /* Bytes of a deposit that count against the caps. */
-size_t admission_content_bytes(const struct msg_deposit *deposit);
+size_t admission_content_bytes(const struct hearsay_deposit *deposit);
 
 /*
  * Decides whether the deposit is accepted. Returns false after an error was sent. After true, and

@@ -12,7 +12,7 @@
 
 static bool check_query(const struct ask *ask)
 {
-    const struct msg_query *query = &ask->request->query;
+    const struct hearsay_query *query = &ask->request->query;
     const struct config_limits *limits = &ask->service->config.limits;
     uint32_t hashes = 0; /* at most LIMIT_SLICES * LIMIT_HASHES */
 
@@ -88,7 +88,7 @@ static bool is_peer(const struct host *asked, const struct host *other)
 }
 
 /* Counts the parts of the query in epoch 0. Other epochs have their messages at one host only. */
-static uint32_t count_open(const struct msg_query *query)
+static uint32_t count_open(const struct hearsay_query *query)
 {
     uint32_t open = 0;
 
@@ -101,7 +101,7 @@ static uint32_t count_open(const struct msg_query *query)
 /* Counts the peers. Returns false, after sending an error, if the query cannot ask the hood. */
 static bool count_peers(const struct ask *ask, uint32_t *out_peers, uint32_t *out_other)
 {
-    const struct msg_query *query = &ask->request->query;
+    const struct hearsay_query *query = &ask->request->query;
     uint32_t open = count_open(query);
     uint32_t all = 0;
 
@@ -173,7 +173,7 @@ static bool check_slices(const struct ask *ask, const struct query_job *job)
  * Copies the slices of the query into the job, since a search may last longer than the request.
  * Returns false if memory is short.
  */
-static bool read_exclude(struct query_job *job, const struct msg_query *query)
+static bool read_exclude(struct query_job *job, const struct hearsay_query *query)
 {
     const struct alloc *alloc = job->base.service->alloc;
     size_t total = 0; /* cannot overflow: the slices are parts of one frame */
@@ -193,7 +193,7 @@ static bool read_exclude(struct query_job *job, const struct msg_query *query)
     }
     uint8_t *at = job->exclude_bits;
     for (size_t i = 0; i < query->exclude_count; i++) {
-        const struct msg_slice *slice = &query->exclude[i];
+        const struct hearsay_slice *slice = &query->exclude[i];
 
         memcpy(at, slice->bits.data, slice->bits.count);
         job->exclude[i] = (struct scalable_slice){.bits = at,
@@ -237,9 +237,9 @@ static uint32_t share_of(const struct config_limits *limits, uint32_t k)
     return limits->sender_share_ppm == DISTANCE_ONE_PPM ? 0 : share > 0 ? (uint32_t)share : 1;
 }
 
-static enum index_metric metric_of(enum msg_metric metric)
+static enum index_metric metric_of(enum hearsay_metric metric)
 {
-    return metric == MSG_METRIC_PHI ? INDEX_METRIC_PHI : INDEX_METRIC_BITS;
+    return metric == HEARSAY_METRIC_PHI ? INDEX_METRIC_PHI : INDEX_METRIC_BITS;
 }
 
 /*
@@ -249,7 +249,7 @@ static enum index_metric metric_of(enum msg_metric metric)
 static struct query_job *query_new(const struct ask *ask, uint32_t peers)
 {
     uint32_t open = count_open(&ask->request->query);
-    const struct msg_query *query = &ask->request->query;
+    const struct hearsay_query *query = &ask->request->query;
     const struct alloc *alloc = ask->service->alloc;
     struct query_job *job = job_new(ask, sizeof(*job), 0);
 
@@ -272,7 +272,7 @@ static struct query_job *query_new(const struct ask *ask, uint32_t peers)
         .since_ms = query->since_ms,
         .until_ms = query->until_ms,
         .metric = metric_of(query->metric),
-        .order = query->order == MSG_ORDER_NEWEST ? INDEX_ORDER_NEWEST : INDEX_ORDER_SIMILARITY,
+        .order = query->order == HEARSAY_ORDER_NEWEST ? INDEX_ORDER_NEWEST : INDEX_ORDER_SIMILARITY,
         .floor = query->floor == 0 ? (struct similarity){0, 0} : similarity_of_floor(query->floor),
     };
     job->parts = alloc_zeroed(alloc, job->query.part_count, sizeof(*job->parts));
@@ -292,7 +292,7 @@ static struct query_job *query_new(const struct ask *ask, uint32_t peers)
 /* Whether hosts of other servers, which only a bridge can ask, may have messages for the query. */
 static bool may_be_elsewhere(const struct ask *ask)
 {
-    const struct msg_query *query = &ask->request->query;
+    const struct hearsay_query *query = &ask->request->query;
 
     return query->scope == HEARSAY_SCOPE_HOOD && count_open(query) > 0;
 }
@@ -324,7 +324,7 @@ static bool check_floor(const struct ask *ask)
 
 void handler_query(struct ask *ask)
 {
-    const struct msg_query *query = &ask->request->query;
+    const struct hearsay_query *query = &ask->request->query;
     uint32_t peers = 0;
     uint32_t other = 0;
 

@@ -24,7 +24,7 @@ struct query_place {
 /* A message of another server. */
 struct query_remote {
     struct similarity rank; /* as in struct nearest_candidate */
-    struct msg_result result;
+    struct hearsay_result result;
 };
 
 struct query_job {
@@ -43,10 +43,10 @@ struct query_job {
     struct scalable_slice *exclude; /* query.exclude_count of them */
     uint8_t *exclude_bits; /* the bits of the slices in `exclude`, one slice after the other */
     size_t exclude_bytes;
-    enum msg_order order;
+    enum hearsay_order order;
     bool with_payload;
     bool is_hood;   /* the scope is HOOD */
-    uint32_t peers; /* this and the next five fields: see struct msg_results */
+    uint32_t peers; /* this and the next five fields: see struct hearsay_results */
     uint32_t peers_asked;
     uint32_t peers_other;
     uint32_t peers_silent;

@@ -25,8 +25,8 @@ enum {
 
 static int compare_by_time(const void *left, const void *right)
 {
-    const struct msg_result *a = left;
-    const struct msg_result *b = right;
+    const struct hearsay_result *a = left;
+    const struct hearsay_result *b = right;
 
     if (a->deposited_ms != b->deposited_ms) {
         return a->deposited_ms > b->deposited_ms ? -1 : 1;
@@ -36,13 +36,13 @@ static int compare_by_time(const void *left, const void *right)
 
 /* Fills in a result of the answer, without its payload. */
 static void fill_result(const struct query_job *job, const struct nearest_candidate *found,
-                        struct msg_result *out)
+                        struct hearsay_result *out)
 {
     bool is_phi = job->query.metric == INDEX_METRIC_PHI;
     struct similarity bits = similarity_of(found->intersection, found->union_count);
     const struct query_place *place = &job->places[found->part];
 
-    *out = (struct msg_result){
+    *out = (struct hearsay_result){
         .id = {found->item.id, MESSAGE_ID_BYTES},
         .intersection_count = found->intersection,
         .union_count = found->union_count,
@@ -57,7 +57,7 @@ static void fill_result(const struct query_job *job, const struct nearest_candid
     }
 }
 
-static void query_answer_omit(struct msg_result *result)
+static void query_answer_omit(struct hearsay_result *result)
 {
     result->payload_omitted = true;
     result->media_type = (struct hearsay_text){NULL, 0};
@@ -68,7 +68,8 @@ static void query_answer_omit(struct msg_result *result)
  * Attaches the payload of a message to a result. A message without media type was removed or not
  * read: its payload is omitted.
  */
-static void query_answer_attach(struct msg_result *result, const struct persist_message *message)
+static void query_answer_attach(struct hearsay_result *result,
+                                const struct persist_message *message)
 {
     if (message->media_type == NULL) {
         query_answer_omit(result);
@@ -84,7 +85,7 @@ static void query_answer_attach(struct msg_result *result, const struct persist_
  * payload that fits the rest of the frame. messages[i] belongs to results[i]. The results are in
  * the order of the search.
  */
-static void attach_payloads(const struct hearsay_response *response, struct msg_result *results,
+static void attach_payloads(const struct hearsay_response *response, struct hearsay_result *results,
                             const struct persist_message *messages, size_t frame_bytes)
 {
     size_t count = response->results.result_count;
@@ -103,7 +104,7 @@ static void attach_payloads(const struct hearsay_response *response, struct msg_
     size_t used = bare_bytes;
     for (size_t i = 0; i < count; i++) {
         size_t whole = codec_result_bytes(&results[i]);
-        struct msg_result bare = results[i];
+        struct hearsay_result bare = results[i];
 
         query_answer_omit(&bare);
         size_t more = whole - codec_result_bytes(&bare);
@@ -118,7 +119,7 @@ static void attach_payloads(const struct hearsay_response *response, struct msg_
 /* Adds the notices of the host to the answer, but for the last ones if they do not fit the frame
  * beside the results without payloads. */
 static void add_notices(struct query_job *job, struct hearsay_house_notice *notices,
-                        struct msg_results *results, struct hearsay_response *response)
+                        struct hearsay_results *results, struct hearsay_response *response)
 {
     struct service *service = job->base.service;
     struct rules *rules = &job->base.host->rules;
@@ -128,7 +129,7 @@ static void add_notices(struct query_job *job, struct hearsay_house_notice *noti
     results->notices = notices;
     results->notice_count = handler_fill_notices(rules, notices);
     for (size_t i = 0; i < results->result_count && results->notice_count > 0; i++) {
-        struct msg_result bare = results->results[i];
+        struct hearsay_result bare = results->results[i];
         query_answer_omit(&bare);
         bare_bytes += codec_result_bytes(&bare);
     }
@@ -199,7 +200,7 @@ static bool is_told(const struct query_job *job, const struct nearest_candidate 
     const struct config_host *host = &job->places[found->part].host->config;
 
     for (uint32_t i = 0; host->is_replica && i < job->remote_count; i++) {
-        const struct msg_result *told = &job->remote[i].result;
+        const struct hearsay_result *told = &job->remote[i].result;
 
         if (memcmp(told->id.data, found->item.id, MESSAGE_ID_BYTES) == 0 &&
             strcmp(told->host.text, host->name) == 0) {
@@ -212,7 +213,7 @@ static bool is_told(const struct query_job *job, const struct nearest_candidate 
 /* Merges the messages of this server and of the others, nearest first. Fills the arrays, which have
  * k elements; a message of another server brings its payload. Returns their number. */
 static uint32_t merge_results(struct query_job *job, const struct persist_message *messages,
-                              struct msg_result *results, struct persist_message *payloads)
+                              struct hearsay_result *results, struct persist_message *payloads)
 {
     uint32_t count = 0, own = 0, remote = 0, merged = 0;
     const struct nearest_candidate *found = index_search_results(job->search, &count);
@@ -232,7 +233,7 @@ static uint32_t merge_results(struct query_job *job, const struct persist_messag
             own++;
             continue;
         }
-        const struct msg_result *one = &job->remote[remote++].result;
+        const struct hearsay_result *one = &job->remote[remote++].result;
         payloads[merged].media_type = one->payload_omitted ? NULL : one->media_type.text;
         payloads[merged].media_type_bytes = one->media_type.length;
         payloads[merged].payload = one->payload.data;
@@ -252,7 +253,7 @@ static size_t count_fitting(const struct hearsay_response *response, size_t fram
     size_t i = 0;
 
     for (; i < response->results.result_count; i++) {
-        struct msg_result bare = response->results.results[i];
+        struct hearsay_result bare = response->results.results[i];
 
         query_answer_omit(&bare);
         bytes += codec_result_bytes(&bare);
@@ -283,7 +284,7 @@ static void send_answer(struct query_job *job, const struct persist_message *mes
 {
     struct service *service = job->base.service;
     uint32_t k = job->query.k;
-    struct msg_result *results = arena_take_zeroed(&service->arena, k, sizeof(*results));
+    struct hearsay_result *results = arena_take_zeroed(&service->arena, k, sizeof(*results));
     struct persist_message *payloads = arena_take_zeroed(&service->arena, k, sizeof(*payloads));
 
     if (results == NULL || payloads == NULL) {
@@ -318,7 +319,7 @@ static void send_answer(struct query_job *job, const struct persist_message *mes
     if (job->with_payload) {
         attach_payloads(&response, results, payloads, service->config.limits.frame_bytes);
     }
-    if (job->order == MSG_ORDER_TIME) {
+    if (job->order == HEARSAY_ORDER_TIME) {
         qsort(results, response.results.result_count, sizeof(*results), compare_by_time);
     }
     service_note_query(service, response.results.comparisons, job->base.began_ns);

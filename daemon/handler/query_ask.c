@@ -46,7 +46,7 @@ static bool write_filter(const struct query_job *job, const uint64_t *words,
 }
 
 /* Writes the parts in epoch 0. */
-static bool write_parts(const struct query_job *job, struct msg_query *out)
+static bool write_parts(const struct query_job *job, struct hearsay_query *out)
 {
     struct arena *arena = &job->base.service->arena;
     struct hearsay_query_part *parts = arena_take_zeroed(arena, job->asked_parts, sizeof(*parts));
@@ -71,16 +71,17 @@ static bool write_parts(const struct query_job *job, struct msg_query *out)
     return true;
 }
 
-static bool write_slices(const struct query_job *job, struct msg_query *out)
+static bool write_slices(const struct query_job *job, struct hearsay_query *out)
 {
     struct arena *arena = &job->base.service->arena;
     uint32_t count = job->query.exclude_count;
-    struct msg_slice *slices = arena_take_zeroed(arena, count + 1, sizeof(*slices));
+    struct hearsay_slice *slices = arena_take_zeroed(arena, count + 1, sizeof(*slices));
 
     for (uint32_t i = 0; slices != NULL && i < count; i++) {
-        slices[i] = (struct msg_slice){.bits = {job->exclude[i].bits, job->exclude[i].byte_count},
-                                       .hashes = job->exclude[i].hashes,
-                                       .seed = job->exclude[i].seed};
+        slices[i] =
+            (struct hearsay_slice){.bits = {job->exclude[i].bits, job->exclude[i].byte_count},
+                                   .hashes = job->exclude[i].hashes,
+                                   .seed = job->exclude[i].seed};
     }
     out->exclude = slices;
     out->exclude_count = count;
@@ -88,7 +89,7 @@ static bool write_slices(const struct query_job *job, struct msg_query *out)
 }
 
 /* The query for the bridge. It has nothing that tells one client from another. */
-static bool write_query(struct ask_wait *wait, struct msg_query *out)
+static bool write_query(struct ask_wait *wait, struct hearsay_query *out)
 {
     struct query_job *job = CONTAINER_OF(wait, struct query_job, wait);
     const char *host = job->base.host->config.name;
@@ -96,14 +97,14 @@ static bool write_query(struct ask_wait *wait, struct msg_query *out)
     uint32_t count = 0;
     const struct nearest_candidate *found = index_search_results(job->search, &count);
 
-    *out = (struct msg_query){
+    *out = (struct hearsay_query){
         .host = {host, strlen(host)},
         .k = job->query.k,
         .max_distance_ppm = job->query.max_distance_ppm,
         .since_ms = job->query.since_ms,
         .until_ms = job->query.until_ms,
-        .metric = job->query.metric == INDEX_METRIC_PHI ? MSG_METRIC_PHI : MSG_METRIC_BITS,
-        .order = is_newest ? MSG_ORDER_NEWEST : MSG_ORDER_SIMILARITY,
+        .metric = job->query.metric == INDEX_METRIC_PHI ? HEARSAY_METRIC_PHI : HEARSAY_METRIC_BITS,
+        .order = is_newest ? HEARSAY_ORDER_NEWEST : HEARSAY_ORDER_SIMILARITY,
         .with_payload = job->with_payload,
         .scope = HEARSAY_SCOPE_HERE,
         .max_staleness_ms = job->max_staleness_ms,
@@ -135,7 +136,7 @@ static struct similarity rank_filter(const struct query_job *job, const struct i
  * Computes what the filter of a result says, by the part that it is nearest to. False: no part
  * finds a message of this filter, or the result has no right filter.
  */
-static bool rank_result(const struct query_job *job, const struct msg_result *result,
+static bool rank_result(const struct query_job *job, const struct hearsay_result *result,
                         struct query_remote *out)
 {
     const struct host *host = job->base.host;
@@ -173,7 +174,7 @@ static bool rank_result(const struct query_job *job, const struct msg_result *re
 }
 
 /* Whether a result names a host whose owner is another server: also if this one has a copy. */
-static bool is_elsewhere(const struct query_job *job, const struct msg_result *result)
+static bool is_elsewhere(const struct query_job *job, const struct hearsay_result *result)
 {
     const struct host *own =
         result->host.text != NULL ? service_host(job->base.service, result->host.text) : NULL;
@@ -209,13 +210,13 @@ static const void *keep_bytes(uint8_t **at, const void *data, size_t count)
     return to;
 }
 
-static size_t kept_bytes(const struct msg_result *result)
+static size_t kept_bytes(const struct hearsay_result *result)
 {
     return result->id.count + result->host.length + result->media_type.length +
            result->payload.count + 4;
 }
 
-static void keep_result(struct msg_result *result, bool with_payload, uint8_t **at)
+static void keep_result(struct hearsay_result *result, bool with_payload, uint8_t **at)
 {
     result->id.data = keep_bytes(at, result->id.data, result->id.count);
     result->host.text = keep_bytes(at, result->host.text, result->host.length);
@@ -232,7 +233,7 @@ static void keep_result(struct msg_result *result, bool with_payload, uint8_t **
 }
 
 /* Copies the results of other servers into the job, nearest first. False: memory is short. */
-static bool keep_results(struct query_job *job, const struct msg_results *results)
+static bool keep_results(struct query_job *job, const struct hearsay_results *results)
 {
     size_t count = results->result_count;
     size_t bytes = 0; /* cannot overflow: the results are parts of one frame */
@@ -276,7 +277,7 @@ static bool own_are_there(const struct query_job *job)
 }
 
 /* The wait is over: merges and answers, and frees the wait. NULL: the bridge has not answered. */
-static void end_wait(struct ask_wait *wait, const struct msg_results *results)
+static void end_wait(struct ask_wait *wait, const struct hearsay_results *results)
 {
     struct query_job *job = CONTAINER_OF(wait, struct query_job, wait);
 

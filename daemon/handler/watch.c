@@ -11,7 +11,7 @@
  */
 static bool check_watch(const struct ask *ask)
 {
-    const struct msg_query *query = &ask->request->watch.query;
+    const struct hearsay_query *query = &ask->request->watch.query;
     uint32_t parts_max = ask->service->config.limits.parts_max;
     const char *field = NULL;
     const char *sentence = NULL;
@@ -31,7 +31,7 @@ static bool check_watch(const struct ask *ask)
     } else if (query->floor != 0) {
         field = "query.floor";
         sentence = "a watch has no floor; leave it out, and give a max_distance";
-    } else if (query->order != MSG_ORDER_SIMILARITY) {
+    } else if (query->order != HEARSAY_ORDER_SIMILARITY) {
         field = "query.order";
         sentence = "matches come in the order of their deposits; leave the order out";
     } else if (query->scope == HEARSAY_SCOPE_HOOD) {
@@ -106,7 +106,7 @@ static void begin_watch(const struct ask *ask, const struct watch_order *order)
 
 void handler_watch(struct ask *ask)
 {
-    const struct msg_query *query = &ask->request->watch.query;
+    const struct hearsay_query *query = &ask->request->watch.query;
     struct arena *arena = &ask->service->arena;
 
     if (!ask_host(ask, &query->host) || !check_watch(ask)) {
@@ -120,7 +120,8 @@ void handler_watch(struct ask *ask)
         .terms = {.parts = parts,
                   .part_count = (uint32_t)query->part_count,
                   .max_distance_ppm = query->max_distance_ppm,
-                  .metric = query->metric == MSG_METRIC_PHI ? INDEX_METRIC_PHI : INDEX_METRIC_BITS},
+                  .metric =
+                      query->metric == HEARSAY_METRIC_PHI ? INDEX_METRIC_PHI : INDEX_METRIC_BITS},
         .with_payload = query->with_payload,
         .since_ms = query->since_ms,
         .after_seq = ask->request->watch.after_seq,

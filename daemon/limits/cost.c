@@ -9,7 +9,7 @@ _Static_assert(COST_MOST == COST_HOOD * (LIMIT_PARTS +
                "the dearest request is a query with as much of everything as may be");
 
 /* A query with the scope HOOD costs COST_HOOD times as much. */
-static uint32_t query_cost(const struct msg_query *query)
+static uint32_t query_cost(const struct hearsay_query *query)
 {
     uint32_t cost = price_of_query(query);
 

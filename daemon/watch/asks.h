@@ -41,7 +41,7 @@ struct ask_wait {
      * Writes the query to *out_query, in the arena of the service. Called when it is the turn of
      * this wait. Returns false if there is no memory; the wait then ends without an answer.
      */
-    bool (*write)(struct ask_wait *wait, struct msg_query *out_query);
+    bool (*write)(struct ask_wait *wait, struct hearsay_query *out_query);
     /* who pays; kept (sender_keep) while the query waits. NULL: the client has no limits */
     struct sender *sender;
     struct ask_wait *prev, *next; /* service->asks.first */

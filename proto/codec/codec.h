@@ -73,7 +73,7 @@ int codec_encode_response(const struct hearsay_response *response, size_t limit_
  * codec_results_bytes: a Results frame without its header; results_bytes is the sum of
  * codec_result_bytes over its results. codec_match_bytes: a Match frame without its header.
  */
-size_t codec_result_bytes(const struct msg_result *result);
+size_t codec_result_bytes(const struct hearsay_result *result);
 size_t codec_results_bytes(const struct hearsay_response *response, size_t results_bytes);
 size_t codec_match_bytes(const struct hearsay_response *response);
 

@@ -5,7 +5,7 @@
 #include "core/base/err.h"
 #include "proto/codec/inner.h"
 
-_Static_assert(sizeof(enum msg_metric) == sizeof(int32_t), "enums travel as 32 bits");
+_Static_assert(sizeof(enum hearsay_metric) == sizeof(int32_t), "enums travel as 32 bits");
 
 struct map_reader {
     const struct map *map;

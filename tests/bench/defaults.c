@@ -15,5 +15,5 @@ void bench_default_profile(struct profile *out)
 
 enum index_metric bench_default_metric(void)
 {
-    return MSG_METRIC_DEFAULT == MSG_METRIC_PHI ? INDEX_METRIC_PHI : INDEX_METRIC_BITS;
+    return MSG_METRIC_DEFAULT == HEARSAY_METRIC_PHI ? INDEX_METRIC_PHI : INDEX_METRIC_BITS;
 }

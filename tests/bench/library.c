@@ -43,10 +43,11 @@ struct hearsay_filter *library_make_filters(uint64_t seed, size_t count)
 }
 
 /* Query `number` of a load; `part` must live as long as it. */
-static void describe(const struct library_load *load, uint64_t number, struct hearsay_part *part,
-                     struct hearsay_query *out)
+static void describe(const struct library_load *load, uint64_t number,
+                     struct hearsay_query_part *part, struct hearsay_query *out)
 {
-    *part = (struct hearsay_part){.filter = &load->filters[number % load->filter_count]};
+    *part = (struct hearsay_query_part){
+        .filter = hearsay_filter_bytes(&load->filters[number % load->filter_count])};
     hearsay_query_init(out);
     out->parts = part;
     out->part_count = 1;
@@ -67,7 +68,7 @@ static int submit(struct hearsay *server, const struct library_load *load, uint6
                   uint64_t *in_out_asked)
 {
     while (*in_out_asked < load->total && *in_out_asked - answered < load->window) {
-        struct hearsay_part part;
+        struct hearsay_query_part part;
         struct hearsay_query query;
         struct hearsay_error error;
         uint64_t ticket = 0;
@@ -93,10 +94,10 @@ static int run_pipelined(struct hearsay *server, const struct library_load *load
         if (hearsay_next(server, load->patience_ms, &reply, &error) != HEARSAY_OK) {
             return bench_fail("waiting for an answer: %s", error.sentence);
         }
-        if (reply->kind != HEARSAY_REPLY_RESULTS) {
+        if (reply->response.kind != HEARSAY_RESPONSE_RESULTS) {
             return bench_fail("the server refused: %s", reply->error.sentence);
         }
-        if (check(&reply->results) != 0) {
+        if (check(&reply->response.results) != 0) {
             return -1;
         }
     }
@@ -106,7 +107,7 @@ static int run_pipelined(struct hearsay *server, const struct library_load *load
 static int run_singly(struct hearsay *server, const struct library_load *load)
 {
     for (uint64_t i = 0; i < load->total; i++) {
-        struct hearsay_part part;
+        struct hearsay_query_part part;
         struct hearsay_query query;
         struct hearsay_error error;
         const struct hearsay_results *results = NULL;

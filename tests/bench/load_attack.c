@@ -68,7 +68,7 @@ static int add_expensive(struct bytes *out, uint64_t number, bool with_payload)
 {
     static uint8_t exclude[EXCLUDE_BYTES];
     struct workload_message message;
-    struct msg_slice slice = {.bits = {exclude, sizeof(exclude)}, .hashes = 16};
+    struct hearsay_slice slice = {.bits = {exclude, sizeof(exclude)}, .hashes = 16};
 
     workload_make(number, number, &message);
     const struct hearsay_query_part part = {.filter = {message.filter, message.filter_bytes}};
@@ -83,8 +83,8 @@ static int add_expensive(struct bytes *out, uint64_t number, bool with_payload)
                 .max_distance_ppm = DISTANCE_ONE_PPM,
                 .since_ms = INT64_MIN,
                 .until_ms = INT64_MAX,
-                .metric = MSG_METRIC_PHI,
-                .order = MSG_ORDER_SIMILARITY,
+                .metric = HEARSAY_METRIC_PHI,
+                .order = HEARSAY_ORDER_SIMILARITY,
                 .scope = HEARSAY_SCOPE_HERE,
                 .exclude = &slice,
                 .exclude_count = with_payload ? 0 : 1,

@@ -337,7 +337,7 @@ static void count_time(struct load_result *result, int64_t planned_ns)
 }
 
 /* A match that no watch expects is an error, just as a missing match is. */
-static void take_match(struct load_client *client, const struct msg_match *match,
+static void take_match(struct load_client *client, const struct hearsay_match *match,
                        struct load_result *result)
 {
     const struct hearsay_bytes *id = &match->result.id;

@@ -116,7 +116,7 @@ void workload_make(uint64_t seed, uint64_t number, struct workload_message *out)
 static void describe_deposit(const struct workload_message *message, struct hearsay_request *out)
 {
     out->kind = HEARSAY_REQUEST_DEPOSIT;
-    out->deposit = (struct msg_deposit){
+    out->deposit = (struct hearsay_deposit){
         .id = {message->id, sizeof(message->id)},
         .filter = {message->filter, message->filter_bytes},
         .media_type = {workload_media_type, strlen(workload_media_type)},
@@ -133,15 +133,15 @@ static void describe_query(const struct workload_message *message, struct hearsa
 {
     *part = (struct hearsay_query_part){.filter = {message->filter, message->filter_bytes}};
     out->kind = HEARSAY_REQUEST_QUERY;
-    out->query = (struct msg_query){
+    out->query = (struct hearsay_query){
         .k = WORKLOAD_K,
         .parts = part,
         .part_count = 1,
         .max_distance_ppm = DISTANCE_ONE_PPM,
         .since_ms = INT64_MIN,
         .until_ms = INT64_MAX,
-        .metric = MSG_METRIC_BITS,
-        .order = MSG_ORDER_SIMILARITY,
+        .metric = HEARSAY_METRIC_BITS,
+        .order = HEARSAY_ORDER_SIMILARITY,
         .scope = HEARSAY_SCOPE_HERE,
         .wait_ms = LIMIT_WAIT_MS_DEFAULT,
     };
@@ -165,7 +165,7 @@ int frames_add_deposit(struct bytes *out, const struct workload_message *message
 }
 
 int frames_add_query_by(struct bytes *out, const struct workload_message *message,
-                        uint64_t request_id, enum msg_metric metric)
+                        uint64_t request_id, enum hearsay_metric metric)
 {
     struct hearsay_query_part part;
     struct hearsay_request request = {.id = request_id};
@@ -177,7 +177,7 @@ int frames_add_query_by(struct bytes *out, const struct workload_message *messag
 
 int frames_add_query(struct bytes *out, const struct workload_message *message, uint64_t request_id)
 {
-    return frames_add_query_by(out, message, request_id, MSG_METRIC_BITS);
+    return frames_add_query_by(out, message, request_id, HEARSAY_METRIC_BITS);
 }
 
 static int make_frames(struct frames *out, uint64_t seed, size_t count,

@@ -76,7 +76,7 @@ void requests_add_deposit(const struct filters *filters, size_t number, struct b
     struct hearsay_request request = {.id = number + 2, .kind = HEARSAY_REQUEST_DEPOSIT};
 
     requests_make_message(filters, number, &message);
-    request.deposit = (struct msg_deposit){
+    request.deposit = (struct hearsay_deposit){
         .id = {message.id, sizeof(message.id)},
         .filter = {message.filter, message.filter_bytes},
         .media_type = {media_type, sizeof(media_type) - 1},
@@ -97,7 +97,7 @@ void requests_add_query(const struct filters *filters, size_t number, struct byt
 
     bloom_store(filters->queries.words + which * filters->filter_words, filters->profile.bits,
                 filter);
-    request.query = (struct msg_query){
+    request.query = (struct hearsay_query){
         .k = REQUESTS_K,
         .parts = &part,
         .part_count = 1,
@@ -105,7 +105,7 @@ void requests_add_query(const struct filters *filters, size_t number, struct byt
         .since_ms = INT64_MIN,
         .until_ms = INT64_MAX,
         .metric = MSG_METRIC_DEFAULT,
-        .order = MSG_ORDER_SIMILARITY,
+        .order = HEARSAY_ORDER_SIMILARITY,
         .scope = HEARSAY_SCOPE_HERE,
         .wait_ms = LIMIT_WAIT_MS_DEFAULT,
         .max_staleness_ms = UINT64_MAX,

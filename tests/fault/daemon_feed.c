@@ -127,7 +127,7 @@ struct page {
 
 static void make_page(struct faults_fixture *fixture, struct page *page)
 {
-    const struct msg_deposit *like = &server_fixture_deposit(1, FIRST_NEW)->deposit;
+    const struct hearsay_deposit *like = &server_fixture_deposit(1, FIRST_NEW)->deposit;
     const int64_t now_ms = service_now_ms(fixture->server.service);
     const uint32_t last = fixture->next_id++;
 

@@ -24,7 +24,7 @@ struct watcher {
 static void put_watch(struct peer *peer, uint64_t after_seq)
 {
     struct hearsay_request request = *server_fixture_query(WATCH_ID, 1);
-    struct msg_query query = request.query;
+    struct hearsay_query query = request.query;
 
     query.k = 0;
     query.with_payload = true; /* everything fits: its bound is 1 */
@@ -34,7 +34,7 @@ static void put_watch(struct peer *peer, uint64_t after_seq)
 }
 
 /* The messages were deposited in the order of their numbers. */
-static void take_match(struct watcher *watcher, const struct msg_match *match)
+static void take_match(struct watcher *watcher, const struct hearsay_match *match)
 {
     assert_true(match->seq > watcher->last_seq);
     watcher->last_seq = match->seq;

@@ -115,7 +115,7 @@ static void disconnect(struct world *world, struct client *client)
 static void put_watch(struct world *world)
 {
     struct hearsay_request request = *server_fixture_query(FRAME_IDS, 1);
-    struct msg_query query = request.query;
+    struct hearsay_query query = request.query;
 
     query.k = 0;
     query.with_payload = world->with_payload;
@@ -133,7 +133,7 @@ static void put_deposit(struct world *world, uint8_t number)
 
 /* --- what comes ------------------------------------------------------------------------------- */
 
-static void take_match(struct world *world, const struct msg_match *match)
+static void take_match(struct world *world, const struct hearsay_match *match)
 {
     const uint8_t number = match->result.id.data[0];
 

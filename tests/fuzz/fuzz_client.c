@@ -40,20 +40,20 @@ static void put_welcome(int fd)
 /* What a caller may read of a result, so that a sanitizer sees it. */
 static size_t read_result(const struct hearsay_result *result)
 {
-    size_t sum = result->media_type != NULL ? strlen(result->media_type) : 0;
+    size_t sum = result->media_type.text != NULL ? strlen(result->media_type.text) : 0;
 
-    for (size_t i = 0; i < result->payload_bytes; i++) {
-        sum += result->payload[i];
+    for (size_t i = 0; i < result->payload.count; i++) {
+        sum += result->payload.data[i];
     }
-    return sum + result->id[0] + (result->host != NULL ? strlen(result->host) : 0);
+    return sum + result->id.data[0] + (result->host.text != NULL ? strlen(result->host.text) : 0);
 }
 
-static size_t read_here(const struct hearsay_here *here)
+static size_t read_here(const struct hearsay_here_labels *here)
 {
     size_t sum = 0;
 
     for (size_t i = 0; i < here->label_count; i++) {
-        sum += strlen(here->labels[i]);
+        sum += strlen(here->labels[i].text);
     }
     return sum;
 }
@@ -62,21 +62,21 @@ static size_t read_reply(const struct hearsay_reply *reply)
 {
     size_t sum = 0;
 
-    switch (reply->kind) {
-    case HEARSAY_REPLY_ERROR:
+    switch (reply->response.kind) {
+    case HEARSAY_RESPONSE_ERROR:
         FUZZ_CHECK(reply->error.sentence[0] != '\0');
         return strlen(reply->error.sentence);
-    case HEARSAY_REPLY_RESULTS:
-        for (size_t i = 0; i < reply->results.result_count; i++) {
-            sum += read_result(&reply->results.results[i]);
+    case HEARSAY_RESPONSE_RESULTS:
+        for (size_t i = 0; i < reply->response.results.result_count; i++) {
+            sum += read_result(&reply->response.results.results[i]);
         }
         return sum;
-    case HEARSAY_REPLY_MATCH:
-        return read_result(&reply->match.result);
-    case HEARSAY_REPLY_HERE:
-        return read_here(&reply->here);
+    case HEARSAY_RESPONSE_MATCH:
+        return read_result(&reply->response.match.result);
+    case HEARSAY_RESPONSE_HERE_LABELS:
+        return read_here(&reply->response.here_labels);
     default:
-        return reply->ticket;
+        return reply->response.id;
     }
 }
 

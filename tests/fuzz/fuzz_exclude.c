@@ -12,8 +12,8 @@
 enum { HEADER = LIMIT_FRAME_HEADER_BYTES, IDS_MAX = 2000, FRAME_BYTES = LIMIT_FRAME_BYTES_DEFAULT };
 
 /* A query with these slices, there and back. Borrowed from the arena. */
-static const struct msg_query *send_query(const struct msg_slice *slices, size_t count,
-                                          struct arena *arena)
+static const struct hearsay_query *send_query(const struct hearsay_slice *slices, size_t count,
+                                              struct arena *arena)
 {
     static const uint8_t filter[8] = {1};
     static struct hearsay_request received;
@@ -22,19 +22,19 @@ static const struct msg_query *send_query(const struct msg_slice *slices, size_t
     struct msg_error error;
     struct bytes frame;
 
-    request.query = (struct msg_query){.k = 1,
-                                       .parts = &part,
-                                       .part_count = 1,
-                                       .max_distance_ppm = LIMIT_DISTANCE_PPM,
-                                       .since_ms = INT64_MIN,
-                                       .until_ms = INT64_MAX,
-                                       .metric = MSG_METRIC_BITS,
-                                       .order = MSG_ORDER_SIMILARITY,
-                                       .scope = HEARSAY_SCOPE_HERE,
-                                       .wait_ms = LIMIT_WAIT_MS_DEFAULT,
-                                       .max_staleness_ms = UINT64_MAX,
-                                       .exclude = slices,
-                                       .exclude_count = count};
+    request.query = (struct hearsay_query){.k = 1,
+                                           .parts = &part,
+                                           .part_count = 1,
+                                           .max_distance_ppm = LIMIT_DISTANCE_PPM,
+                                           .since_ms = INT64_MIN,
+                                           .until_ms = INT64_MAX,
+                                           .metric = HEARSAY_METRIC_BITS,
+                                           .order = HEARSAY_ORDER_SIMILARITY,
+                                           .scope = HEARSAY_SCOPE_HERE,
+                                           .wait_ms = LIMIT_WAIT_MS_DEFAULT,
+                                           .max_staleness_ms = UINT64_MAX,
+                                           .exclude = slices,
+                                           .exclude_count = count};
     bytes_init(&frame, alloc_system());
     FUZZ_CHECK(codec_encode_request(&request, FRAME_BYTES, &frame) == 0);
     FUZZ_CHECK(codec_decode_request(frame.data + HEADER, frame.count - HEADER, arena, &received,
@@ -44,7 +44,7 @@ static const struct msg_query *send_query(const struct msg_slice *slices, size_t
     return &received.query;
 }
 
-static size_t take_slices(const struct msg_query *query, struct scalable_slice *out)
+static size_t take_slices(const struct hearsay_query *query, struct scalable_slice *out)
 {
     for (size_t i = 0; i < query->exclude_count; i++) {
         out[i] = (struct scalable_slice){.bits = query->exclude[i].bits.data,
@@ -74,7 +74,7 @@ static bool slice_has(const struct scalable_slice *slice, const uint8_t *id)
 /* Slices as they come; ids behind them. */
 static void try_slices(struct fuzz_input *input)
 {
-    struct msg_slice slices[LIMIT_SLICES];
+    struct hearsay_slice slices[LIMIT_SLICES];
     struct scalable_slice received[LIMIT_SLICES];
     const size_t count = 1 + fuzz_byte(input) % LIMIT_SLICES;
     size_t total = 0;
@@ -117,7 +117,7 @@ static void try_ids(struct fuzz_input *input)
     const size_t room = fuzz_u16(input) % (FRAME_BYTES - 4096U);
     const uint8_t *ids = input->data;
     const size_t id_count = input->left / LIMIT_ID_BYTES;
-    struct msg_slice slices[LIMIT_SLICES];
+    struct hearsay_slice slices[LIMIT_SLICES];
     struct scalable_slice received[LIMIT_SLICES];
     struct scalable filter;
     struct arena arena;
@@ -130,9 +130,10 @@ static void try_ids(struct fuzz_input *input)
     }
     FUZZ_CHECK(filter.bytes <= room && filter.slice_count <= LIMIT_SLICES);
     for (uint32_t i = 0; i < filter.slice_count; i++) {
-        slices[i] = (struct msg_slice){.bits = {filter.slices[i].bits, filter.slices[i].byte_count},
-                                       .hashes = filter.slices[i].hashes,
-                                       .seed = filter.slices[i].seed};
+        slices[i] =
+            (struct hearsay_slice){.bits = {filter.slices[i].bits, filter.slices[i].byte_count},
+                                   .hashes = filter.slices[i].hashes,
+                                   .seed = filter.slices[i].seed};
     }
     arena_init(&arena, alloc_system(), FRAME_BYTES + CODEC_REQUEST_ARENA_BYTES);
     const size_t taken = take_slices(send_query(slices, filter.slice_count, &arena), received);

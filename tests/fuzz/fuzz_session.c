@@ -174,7 +174,7 @@ static size_t find_all(const struct play *play, const struct asked *asked, struc
 }
 
 static void check_results(const struct play *play, const struct asked *asked,
-                          const struct msg_results *results)
+                          const struct hearsay_results *results)
 {
     struct found found[MESSAGES];
     const size_t all = find_all(play, asked, found);
@@ -186,7 +186,7 @@ static void check_results(const struct play *play, const struct asked *asked,
     FUZZ_CHECK(results->exact && !results->capped);
     FUZZ_CHECK(results->result_count == (all < asked->k ? all : asked->k));
     for (size_t i = 0; i < results->result_count; i++) {
-        const struct msg_result *result = &results->results[i];
+        const struct hearsay_result *result = &results->results[i];
 
         FUZZ_CHECK(memcmp(result->id.data, found[i].item.id, LIMIT_ID_BYTES) == 0);
         FUZZ_CHECK(result->intersection_count == found[i].both);
@@ -341,7 +341,7 @@ static void put_deposit(struct play *play, struct client *client)
     make_id(number, id);
     make_filter(fuzz_byte(input), 1 + fuzz_byte(input) % 40, filter);
     memset(payload, id[0], sizeof(payload));
-    request.deposit = (struct msg_deposit){
+    request.deposit = (struct hearsay_deposit){
         .id = {id, sizeof(id)},
         .filter = {filter, sizeof(filter)},
         .media_type = {"text/plain", 10},
@@ -380,18 +380,18 @@ static void put_query(struct play *play, struct client *client)
     asked->max_distance_ppm =
         asked->max_distance_ppm > LIMIT_DISTANCE_PPM ? LIMIT_DISTANCE_PPM : asked->max_distance_ppm;
     asked->with_payload = (choice & 2) != 0;
-    request.query = (struct msg_query){.k = asked->k,
-                                       .parts = &part,
-                                       .part_count = 1,
-                                       .max_distance_ppm = asked->max_distance_ppm,
-                                       .since_ms = INT64_MIN,
-                                       .until_ms = INT64_MAX,
-                                       .metric = MSG_METRIC_BITS,
-                                       .order = MSG_ORDER_SIMILARITY,
-                                       .scope = HEARSAY_SCOPE_HERE,
-                                       .wait_ms = LIMIT_WAIT_MS_DEFAULT,
-                                       .max_staleness_ms = UINT64_MAX,
-                                       .with_payload = asked->with_payload};
+    request.query = (struct hearsay_query){.k = asked->k,
+                                           .parts = &part,
+                                           .part_count = 1,
+                                           .max_distance_ppm = asked->max_distance_ppm,
+                                           .since_ms = INT64_MIN,
+                                           .until_ms = INT64_MAX,
+                                           .metric = HEARSAY_METRIC_BITS,
+                                           .order = HEARSAY_ORDER_SIMILARITY,
+                                           .scope = HEARSAY_SCOPE_HERE,
+                                           .wait_ms = LIMIT_WAIT_MS_DEFAULT,
+                                           .max_staleness_ms = UINT64_MAX,
+                                           .with_payload = asked->with_payload};
     peer_put(&client->peer, &request);
 }
 

@@ -185,16 +185,16 @@ struct msg_welcome fake_welcome(unsigned requests_in_flight)
          .profile = {"v1:512/4", 8},
          .suggested_max_distance_ppm = 700000,
          .messages = 5000,
-         .role = MSG_ROLE_OWNER,
-         .evict = MSG_EVICT_OLDEST,
-         .accept = MSG_ACCEPT_REVIEW,
+         .role = HEARSAY_ROLE_OWNER,
+         .evict = HEARSAY_EVICT_OLDEST,
+         .accept = HEARSAY_ACCEPT_REVIEW,
          .accept_until_ms = 99},
         {.name = {"upstairs", 8},
          .profile = {"v1:256/4", 8},
          .suggested_max_distance_ppm = 1000000,
-         .role = MSG_ROLE_OWNER,
-         .evict = MSG_EVICT_REJECT,
-         .accept = MSG_ACCEPT_OPEN},
+         .role = HEARSAY_ROLE_OWNER,
+         .evict = HEARSAY_EVICT_REJECT,
+         .accept = HEARSAY_ACCEPT_OPEN},
     };
     static const struct hearsay_text capabilities[] = {{"deposit", 7}, {"query", 5}};
     struct msg_welcome welcome;

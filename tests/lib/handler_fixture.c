@@ -185,7 +185,7 @@ const struct hearsay_request *handler_fixture_deposit(uint8_t number, const char
 
     request = (struct hearsay_request){.id = 1000U + number, .name = "deposit"};
     request.kind = HEARSAY_REQUEST_DEPOSIT;
-    request.deposit = (struct msg_deposit){
+    request.deposit = (struct hearsay_deposit){
         .id = {make_id(number), MESSAGE_ID_BYTES},
         .filter = {make_filter(number), HANDLER_FILTER_BYTES},
         .media_type = {"text/plain", 10},
@@ -234,8 +234,8 @@ bool handler_fixture_finds(struct handler_fixture *fixture, uint8_t number)
                   .max_distance_ppm = LIMIT_DISTANCE_PPM,
                   .since_ms = INT64_MIN,
                   .until_ms = INT64_MAX,
-                  .metric = MSG_METRIC_BITS,
-                  .order = MSG_ORDER_SIMILARITY,
+                  .metric = HEARSAY_METRIC_BITS,
+                  .order = HEARSAY_ORDER_SIMILARITY,
                   .scope = HEARSAY_SCOPE_HERE},
     };
     bool found = false;

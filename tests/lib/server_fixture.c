@@ -174,7 +174,7 @@ const struct hearsay_request *server_fixture_deposit(uint64_t id, uint8_t number
 
     message_id[0] = number;
     request = (struct hearsay_request){.id = id, .kind = HEARSAY_REQUEST_DEPOSIT};
-    request.deposit = (struct msg_deposit){
+    request.deposit = (struct hearsay_deposit){
         .id = {message_id, sizeof(message_id)},
         .filter = {make_filter(number), FILTER_BYTES},
         .media_type = {"text/plain", 10},
@@ -191,15 +191,15 @@ const struct hearsay_request *server_fixture_query(uint64_t id, uint8_t number)
 
     part = (struct hearsay_query_part){.filter = {make_filter(number), FILTER_BYTES}};
     request = (struct hearsay_request){.id = id, .kind = HEARSAY_REQUEST_QUERY};
-    request.query = (struct msg_query){
+    request.query = (struct hearsay_query){
         .k = 10,
         .parts = &part,
         .part_count = 1,
         .max_distance_ppm = LIMIT_DISTANCE_PPM,
         .since_ms = INT64_MIN,
         .until_ms = INT64_MAX,
-        .metric = MSG_METRIC_BITS,
-        .order = MSG_ORDER_SIMILARITY,
+        .metric = HEARSAY_METRIC_BITS,
+        .order = HEARSAY_ORDER_SIMILARITY,
         .scope = HEARSAY_SCOPE_HERE,
         .wait_ms = LIMIT_WAIT_MS_DEFAULT,
         .max_staleness_ms = UINT64_MAX,

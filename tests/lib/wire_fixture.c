@@ -66,20 +66,20 @@ static const struct hearsay_query_part sample_parts[] = {
      .filter = SAMPLE_BYTES(sample_filter, 64),
      .contains = SAMPLE_BYTES(sample_filter, 64)},
 };
-static const struct msg_slice sample_slices[] = {
+static const struct hearsay_slice sample_slices[] = {
     {.bits = SAMPLE_BYTES(sample_payload, 100), .hashes = 7},
     {.bits = SAMPLE_BYTES(sample_payload, 200), .hashes = LIMIT_HASHES, .seed = UINT64_MAX},
 };
 
-#define QUERY_DEFAULTS                                                                     \
-    .max_distance_ppm = LIMIT_DISTANCE_PPM, .since_ms = INT64_MIN, .until_ms = INT64_MAX,  \
-    .metric = MSG_METRIC_BITS, .order = MSG_ORDER_SIMILARITY, .scope = HEARSAY_SCOPE_HERE, \
+#define QUERY_DEFAULTS                                                                             \
+    .max_distance_ppm = LIMIT_DISTANCE_PPM, .since_ms = INT64_MIN, .until_ms = INT64_MAX,          \
+    .metric = HEARSAY_METRIC_BITS, .order = HEARSAY_ORDER_SIMILARITY, .scope = HEARSAY_SCOPE_HERE, \
     .wait_ms = LIMIT_WAIT_MS_DEFAULT, .max_staleness_ms = UINT64_MAX
 
 static const struct hearsay_text sample_hoods[] = {SAMPLE_TEXT("campus"), SAMPLE_TEXT("a-1")};
-static const struct msg_result sample_remote[] = {{.id = SAMPLE_BYTES(sample_id, 16),
-                                                   .host = SAMPLE_TEXT("library"),
-                                                   .filter = SAMPLE_BYTES(sample_filter, 64)}};
+static const struct hearsay_result sample_remote[] = {{.id = SAMPLE_BYTES(sample_id, 16),
+                                                       .host = SAMPLE_TEXT("library"),
+                                                       .filter = SAMPLE_BYTES(sample_filter, 64)}};
 
 static const struct hearsay_change sample_changes[] = {
     {.seq = UINT64_MAX,
@@ -137,8 +137,8 @@ static const struct hearsay_request sample_requests[] = {
                .max_distance_ppm = 500000,
                .since_ms = -1,
                .until_ms = INT64_C(1790000000000),
-               .metric = MSG_METRIC_PHI,
-               .order = MSG_ORDER_TIME,
+               .metric = HEARSAY_METRIC_PHI,
+               .order = HEARSAY_ORDER_TIME,
                .exclude = sample_slices,
                .exclude_count = 2,
                .with_payload = true,
@@ -259,23 +259,23 @@ static const struct hearsay_host_info sample_hosts[] = {
      .bytes = UINT64_C(1) << 34,
      .here = sample_labels,
      .here_count = 2,
-     .role = MSG_ROLE_RESTORING,
-     .evict = MSG_EVICT_OLDEST,
-     .accept = MSG_ACCEPT_CLOSED,
+     .role = HEARSAY_ROLE_RESTORING,
+     .evict = HEARSAY_EVICT_OLDEST,
+     .accept = HEARSAY_ACCEPT_CLOSED,
      .accept_until_ms = INT64_C(1789999999999)},
     {.name = SAMPLE_TEXT("b"),
      .profile = SAMPLE_TEXT("v1:1024/4"),
      .suggested_max_distance_ppm = LIMIT_DISTANCE_PPM,
-     .role = MSG_ROLE_OWNER,
-     .evict = MSG_EVICT_REJECT,
-     .accept = MSG_ACCEPT_OPEN},
+     .role = HEARSAY_ROLE_OWNER,
+     .evict = HEARSAY_EVICT_REJECT,
+     .accept = HEARSAY_ACCEPT_OPEN},
 };
 static const struct hearsay_house_notice sample_notices[] = {
     {1, SAMPLE_TEXT("one"), SAMPLE_TEXT("en"), 5, 6},
     {2, SAMPLE_TEXT("caf\xc3\xa9"), {NULL, 0}, 0, 0},
 };
 
-static const struct msg_result sample_results[] = {
+static const struct hearsay_result sample_results[] = {
     {.id = SAMPLE_BYTES(sample_id, 16)},
     {.id = SAMPLE_BYTES(sample_id, 16),
      .epoch = 9,
@@ -411,7 +411,7 @@ static const struct hearsay_response sample_responses[] = {
      .here_changed = {SAMPLE_TEXT("default"), sample_labels, 1}},
     {.id = 0,
      .kind = HEARSAY_RESPONSE_ACCEPT_CHANGED,
-     .accept_changed = {SAMPLE_TEXT("default"), MSG_ACCEPT_CLOSED, 5}},
+     .accept_changed = {SAMPLE_TEXT("default"), HEARSAY_ACCEPT_CLOSED, 5}},
     {.id = 0,
      .kind = HEARSAY_RESPONSE_NOTICES_CHANGED,
      .notices_changed = {SAMPLE_TEXT("default"), sample_notices, 2}},

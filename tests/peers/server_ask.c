@@ -41,18 +41,18 @@ int server_submit_hearsay(struct work *work, size_t number)
 
     if (work->kind == HEARSAY_DEPOSIT) {
         struct hearsay_deposit deposit;
+        struct hearsay_receipt receipt;
         char payload[PAYLOAD_BYTES];
 
         payload_of(number, payload);
         hearsay_filter_of(filters_stored(filters, number % filters->stored.count), &filter);
-        hearsay_deposit_init(&deposit);
-        deposit.filter = &filter;
-        deposit.payload = payload;
-        deposit.payload_bytes = PAYLOAD_BYTES;
+        hearsay_deposit_init(&deposit, &receipt);
+        deposit.filter = hearsay_filter_bytes(&filter);
+        deposit.payload = hearsay_bytes(payload, PAYLOAD_BYTES);
         deposit.ttl_s = TTL_S;
-        rc = hearsay_submit_deposit(work->client->hearsay, &deposit, NULL, &ticket, &error);
+        rc = hearsay_submit_deposit(work->client->hearsay, &deposit, &ticket, &error);
     } else {
-        const struct hearsay_part part = {.filter = &filter};
+        const struct hearsay_query_part part = {.filter = hearsay_filter_bytes(&filter)};
         struct hearsay_query query;
 
         hearsay_filter_of(filters->queries.words + number % filters->queries.count * FILTER_WORDS,
@@ -75,17 +75,20 @@ int server_take_hearsay(struct work *work, double *out_distances)
     if (hearsay_next(work->client->hearsay, WAIT_MS, &reply, &error) != HEARSAY_OK) {
         return bench_fail("hearsayd: %s", error.sentence);
     }
-    if (reply->kind == HEARSAY_REPLY_DEPOSITED) {
-        return reply->deposited.durable ? 0 : bench_fail("hearsayd: a deposit is not durable");
+    if (reply->response.kind == HEARSAY_RESPONSE_DEPOSITED) {
+        return reply->response.deposited.durability != HEARSAY_DURABILITY_RELAXED
+                   ? 0
+                   : bench_fail("hearsayd: a deposit is not durable");
     }
-    if (reply->kind != HEARSAY_REPLY_RESULTS) {
+    if (reply->response.kind != HEARSAY_RESPONSE_RESULTS) {
         return bench_fail("hearsayd: %s", reply->error.sentence);
     }
-    if (reply->results.result_count != K || !reply->results.exact) {
+    if (reply->response.results.result_count != K || !reply->response.results.exact) {
         return bench_fail("hearsayd: an answer does not have the %d nearest", K);
     }
     for (size_t i = 0; i < K; i++) {
-        out_distances[i] = reply->results.results[i].distance / (double)HEARSAY_DISTANCE_ONE;
+        out_distances[i] =
+            reply->response.results.results[i].distance_ppm / (double)HEARSAY_DISTANCE_ONE;
     }
     return 0;
 }

@@ -87,7 +87,7 @@ static void check_welcome(struct world *world, struct w_client *client,
 /* --- messages --------------------------------------------------------------------------------- */
 
 static void check_deposited(const struct world *world, const struct w_expected *expected,
-                            const struct msg_deposited *deposited)
+                            const struct hearsay_deposited *deposited)
 {
     const struct m_message *message = &world->model.messages[expected->message];
 
@@ -100,7 +100,7 @@ static void check_deposited(const struct world *world, const struct w_expected *
 
 /* Whether these are the counts of the part that is nearest; of parts that are equally near, any. */
 static bool counts_are_right(const struct world *world, const struct m_query *query,
-                             const struct m_result *wanted, const struct msg_result *got)
+                             const struct m_result *wanted, const struct hearsay_result *got)
 {
     if (got->intersection_count == wanted->both && got->union_count == wanted->either) {
         return true;
@@ -120,7 +120,7 @@ static bool counts_are_right(const struct world *world, const struct m_query *qu
 }
 
 static void check_result(const struct world *world, const struct w_request *request,
-                         const struct m_result *wanted, const struct msg_result *got)
+                         const struct m_result *wanted, const struct hearsay_result *got)
 {
     const struct m_message *message = &world->model.messages[wanted->message];
     const struct m_query *query = &request->query;
@@ -144,7 +144,7 @@ static void check_result(const struct world *world, const struct w_request *requ
 }
 
 static void check_hood(const struct world *world, const struct m_query *query,
-                       const struct msg_results *results)
+                       const struct hearsay_results *results)
 {
     const char *hood = world->config.hosts[query->host].hood;
     const uint32_t other = 1 - query->host;
@@ -165,7 +165,7 @@ static void check_hood(const struct world *world, const struct m_query *query,
 }
 
 static void check_results(const struct world *world, const struct w_request *request,
-                          const struct msg_results *results)
+                          const struct hearsay_results *results)
 {
     const struct w_expected *expected = &request->expected;
 

@@ -108,25 +108,25 @@ static struct hearsay_text host_text(const struct world *world, const struct w_r
 }
 
 static void fill_query(const struct world *world, const struct w_request *request,
-                       struct hearsay_query_part *parts, struct msg_slice *slice,
-                       struct msg_query *out)
+                       struct hearsay_query_part *parts, struct hearsay_slice *slice,
+                       struct hearsay_query *out)
 {
     const struct m_query *query = &request->query;
     const uint32_t bytes = world->model.hosts[request->host].filter_bytes;
 
-    *out = (struct msg_query){.host = host_text(world, request),
-                              .k = query->k,
-                              .parts = parts,
-                              .part_count = query->part_count,
-                              .max_distance_ppm = query->max_distance_ppm,
-                              .since_ms = query->since_ms,
-                              .until_ms = query->until_ms,
-                              .metric = MSG_METRIC_BITS,
-                              .order = query->order,
-                              .scope = query->is_hood ? HEARSAY_SCOPE_HOOD : HEARSAY_SCOPE_HERE,
-                              .wait_ms = LIMIT_WAIT_MS_DEFAULT,
-                              .max_staleness_ms = UINT64_MAX,
-                              .with_payload = query->with_payload};
+    *out = (struct hearsay_query){.host = host_text(world, request),
+                                  .k = query->k,
+                                  .parts = parts,
+                                  .part_count = query->part_count,
+                                  .max_distance_ppm = query->max_distance_ppm,
+                                  .since_ms = query->since_ms,
+                                  .until_ms = query->until_ms,
+                                  .metric = HEARSAY_METRIC_BITS,
+                                  .order = query->order,
+                                  .scope = query->is_hood ? HEARSAY_SCOPE_HOOD : HEARSAY_SCOPE_HERE,
+                                  .wait_ms = LIMIT_WAIT_MS_DEFAULT,
+                                  .max_staleness_ms = UINT64_MAX,
+                                  .with_payload = query->with_payload};
     for (uint32_t p = 0; p < query->part_count; p++) {
         parts[p] = (struct hearsay_query_part){.epoch = query->parts[p].epoch,
                                                .filter = {query->parts[p].filter, bytes}};
@@ -135,9 +135,9 @@ static void fill_query(const struct world *world, const struct w_request *reques
         }
     }
     if (query->exclude_bytes > 0) {
-        *slice = (struct msg_slice){.bits = {query->exclude, query->exclude_bytes},
-                                    .hashes = query->exclude_hashes,
-                                    .seed = query->exclude_seed};
+        *slice = (struct hearsay_slice){.bits = {query->exclude, query->exclude_bytes},
+                                        .hashes = query->exclude_hashes,
+                                        .seed = query->exclude_seed};
         out->exclude = slice;
         out->exclude_count = 1;
     }
@@ -151,7 +151,7 @@ static void put_deposit(const struct world *world, struct w_request *request,
     uint8_t token[LIMIT_TOKEN_BYTES];
 
     memcpy(payload, m_payload_text(request->payload), sizeof(payload));
-    out->deposit = (struct msg_deposit){
+    out->deposit = (struct hearsay_deposit){
         .host = host_text(world, request),
         .id = {request->message_id, MESSAGE_ID_BYTES},
         .epoch = request->epoch,
@@ -207,7 +207,7 @@ static void put_admin(const struct world *world, const struct w_request *request
         out->bans = (struct hearsay_bans){host, request->number};
         break;
     case HEARSAY_REQUEST_ACCEPT:
-        out->accept = (struct msg_accept){host, text_of(request->word)};
+        out->accept = (struct hearsay_accept){host, text_of(request->word)};
         break;
     case HEARSAY_REQUEST_BACKUP:
         out->backup.path = text_of(request->word);
@@ -226,7 +226,7 @@ void client_put(struct world *world, struct w_client *client, struct w_request *
     static const char reasons[][8] = {"", "spam", "rude", "old"};
     struct hearsay_request out = {.id = request->id, .kind = request->kind};
     struct hearsay_query_part parts[M_PARTS];
-    struct msg_slice slice;
+    struct hearsay_slice slice;
     uint8_t token[LIMIT_TOKEN_BYTES];
     uint8_t cursor[8];
 
@@ -256,9 +256,9 @@ void client_put(struct world *world, struct w_client *client, struct w_request *
                                        .id = {request->message_id, MESSAGE_ID_BYTES}};
     } else if (request->kind == HEARSAY_REQUEST_SUMMARY) {
         out.summary =
-            (struct msg_summary){.host = host_text(world, request), .epoch = request->epoch};
+            (struct hearsay_summary){.host = host_text(world, request), .epoch = request->epoch};
     } else if (request->kind == HEARSAY_REQUEST_HERE) {
-        out.here = (struct msg_here){.host = host_text(world, request)};
+        out.here = (struct hearsay_here){.host = host_text(world, request)};
     } else if (request->kind == HEARSAY_REQUEST_REPORT) {
         out.report = (struct hearsay_report){.host = host_text(world, request),
                                              .kind = HEARSAY_REPORT_OTHER_KIND,
@@ -285,9 +285,10 @@ void client_put(struct world *world, struct w_client *client, struct w_request *
 
 static void make_query(struct world *world, struct w_request *request)
 {
-    static const enum msg_order orders[8] = {
-        MSG_ORDER_SIMILARITY, MSG_ORDER_SIMILARITY, MSG_ORDER_SIMILARITY, MSG_ORDER_SIMILARITY,
-        MSG_ORDER_TIME,       MSG_ORDER_TIME,       MSG_ORDER_NEWEST,     MSG_ORDER_NEWEST};
+    static const enum hearsay_order orders[8] = {HEARSAY_ORDER_SIMILARITY, HEARSAY_ORDER_SIMILARITY,
+                                                 HEARSAY_ORDER_SIMILARITY, HEARSAY_ORDER_SIMILARITY,
+                                                 HEARSAY_ORDER_TIME,       HEARSAY_ORDER_TIME,
+                                                 HEARSAY_ORDER_NEWEST,     HEARSAY_ORDER_NEWEST};
     struct rng *rng = &world->rng;
     struct m_query *query = &request->query;
 
@@ -457,7 +458,7 @@ static void make_watch(struct world *world, struct w_request *request)
     make_query(world, request);
     request->query.k = 0;
     request->query.until_ms = INT64_MAX;
-    request->query.order = MSG_ORDER_SIMILARITY;
+    request->query.order = HEARSAY_ORDER_SIMILARITY;
     request->query.exclude_bytes = 0;
     if (rng_chance(&world->rng, 60)) { /* much of what comes */
         request->query.max_distance_ppm = LIMIT_DISTANCE_PPM;

@@ -172,7 +172,7 @@ struct m_query {
     struct m_part parts[M_PARTS];
     uint32_t max_distance_ppm;
     int64_t since_ms, until_ms;
-    enum msg_order order;
+    enum hearsay_order order;
     bool with_payload;
     bool is_hood;
     uint8_t exclude[64]; /* one slice; exclude_bytes 0: none */

@@ -177,10 +177,10 @@ uint32_t m_find(const struct model *model, const struct m_query *query, struct m
             count++;
         }
     }
-    sort(model, all, count, query->order == MSG_ORDER_NEWEST);
+    sort(model, all, count, query->order == HEARSAY_ORDER_NEWEST);
     count = choose(model, query, all, count, out, out_capped);
     free(all);
-    if (query->order == MSG_ORDER_TIME) {
+    if (query->order == HEARSAY_ORDER_TIME) {
         sort(model, out, count, true);
     }
     return count;

@@ -99,7 +99,7 @@ static void check_none_missing(const struct world *world, const struct w_watch *
 }
 
 static struct w_entry *entry_of(struct world *world, struct w_watch *watch,
-                                const struct msg_match *match, bool pushed)
+                                const struct hearsay_match *match, bool pushed)
 {
     const int64_t seq = (int64_t)match->seq;
 
@@ -115,7 +115,7 @@ static struct w_entry *entry_of(struct world *world, struct w_watch *watch,
 }
 
 /* At the moment when the server sends it. */
-void watches_pushed(struct world *world, struct w_client *client, const struct msg_match *match)
+void watches_pushed(struct world *world, struct w_client *client, const struct hearsay_match *match)
 {
     struct w_watch *watch = find_watch(world, client, match->watch_id);
 
@@ -133,7 +133,7 @@ void watches_pushed(struct world *world, struct w_client *client, const struct m
 }
 
 static void check_counts(const struct world *world, const struct w_watch *watch, uint32_t number,
-                         const struct msg_result *result)
+                         const struct hearsay_result *result)
 {
     const struct m_query *query = &watch->query;
     struct m_result best;
@@ -154,14 +154,14 @@ static void check_counts(const struct world *world, const struct w_watch *watch,
     SIM_EXPECT(found, "a match with other counts");
 }
 
-void watches_got(struct world *world, struct w_client *client, const struct msg_match *match)
+void watches_got(struct world *world, struct w_client *client, const struct hearsay_match *match)
 {
     struct w_watch *watch = find_watch(world, client, match->watch_id);
     struct w_entry *entry = watch == NULL ? NULL : entry_of(world, watch, match, true);
 
     SIM_EXPECT(entry != NULL, "a match that was not pushed");
     const struct m_message *message = &world->model.messages[entry->message];
-    const struct msg_result *result = &match->result;
+    const struct hearsay_result *result = &match->result;
     entry->got = true;
     SIM_EQUAL(result->deposited_ms, message->deposited_ms);
     SIM_EQUAL(result->expires_ms, message->expires_ms);

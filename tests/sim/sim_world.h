@@ -310,8 +310,9 @@ void watches_begin(struct world *world, struct w_request *request, const struct 
 void watches_end_session(struct world *world, struct w_client *client);
 void watches_message(struct world *world, uint32_t message, int64_t seq);
 void watches_hidden(struct world *world, uint32_t message);
-void watches_pushed(struct world *world, struct w_client *client, const struct msg_match *match);
-void watches_got(struct world *world, struct w_client *client, const struct msg_match *match);
+void watches_pushed(struct world *world, struct w_client *client,
+                    const struct hearsay_match *match);
+void watches_got(struct world *world, struct w_client *client, const struct hearsay_match *match);
 void watches_check_all_got(struct world *world);
 
 #endif

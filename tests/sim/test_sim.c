@@ -251,7 +251,7 @@ static void look_at_all(struct world *world)
                                               .max_distance_ppm = LIMIT_DISTANCE_PPM,
                                               .since_ms = INT64_MIN,
                                               .until_ms = INT64_MAX,
-                                              .order = MSG_ORDER_SIMILARITY,
+                                              .order = HEARSAY_ORDER_SIMILARITY,
                                               .with_payload = c % 2 == 0};
             memcpy(request->query.parts[0].filter, world->contexts[h][c], M_FILTER_BYTES);
             client_put(world, operator, request);

@@ -183,7 +183,7 @@ static struct year_answer send_deposit(uint32_t number, uint32_t lifetime_s)
     make_filter(rng_below(&rng, PLACES), number, filter);
     make_token(number, token);
     (void)crypto_generichash(hash, sizeof(hash), token, sizeof(token), NULL, 0);
-    request.deposit = (struct msg_deposit){
+    request.deposit = (struct hearsay_deposit){
         .host = host_text(people.notes[number].host),
         .id = {id, sizeof(id)},
         .epoch = host->current != NULL ? host->current->number : 0,
@@ -428,7 +428,7 @@ void people_query(void)
     struct hearsay_request request = {.kind = HEARSAY_REQUEST_QUERY, .name = "query"};
 
     make_filter(rng_below(people.rng, PLACES), people.next, filter);
-    request.query = (struct msg_query){
+    request.query = (struct hearsay_query){
         .host = host_text(STREET),
         .k = 20,
         .parts = &part,
@@ -436,8 +436,8 @@ void people_query(void)
         .max_distance_ppm = LIMIT_DISTANCE_PPM,
         .since_ms = INT64_MIN,
         .until_ms = INT64_MAX,
-        .metric = MSG_METRIC_BITS,
-        .order = MSG_ORDER_SIMILARITY,
+        .metric = HEARSAY_METRIC_BITS,
+        .order = HEARSAY_ORDER_SIMILARITY,
         .scope = HEARSAY_SCOPE_HERE,
         .wait_ms = LIMIT_WAIT_MS_DEFAULT,
         .max_staleness_ms = UINT64_MAX,

@@ -227,7 +227,7 @@ void read_fixture_deposit_bytes(struct read_fixture *fixture, const char *host, 
 
     read_fixture_make_id(number, id);
     read_fixture_make_filter(number, filter);
-    request.deposit = (struct msg_deposit){
+    request.deposit = (struct hearsay_deposit){
         .host = text_of(host),
         .id = {id, sizeof(id)},
         .filter = {filter, sizeof(filter)},

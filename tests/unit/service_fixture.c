@@ -130,7 +130,7 @@ void service_fixture_send_deposit(struct service_fixture *fixture, const char *h
     service_fixture_make_filter(filter);
     service_fixture_make_id(number, id);
     crypto_generichash(hash, sizeof(hash), token, sizeof(token), NULL, 0);
-    request.deposit = (struct msg_deposit){
+    request.deposit = (struct hearsay_deposit){
         .host = {host, strlen(host)},
         .id = {id, sizeof(id)},
         .filter = {filter, sizeof(filter)},
@@ -170,7 +170,7 @@ void service_fixture_send_query(struct service_fixture *fixture, const char *hos
     struct hearsay_request request = {.id = 77, .kind = HEARSAY_REQUEST_QUERY};
 
     service_fixture_make_filter(filter);
-    request.query = (struct msg_query){
+    request.query = (struct hearsay_query){
         .host = {host, strlen(host)},
         .k = 100,
         .parts = &part,
@@ -178,8 +178,8 @@ void service_fixture_send_query(struct service_fixture *fixture, const char *hos
         .max_distance_ppm = LIMIT_DISTANCE_PPM,
         .since_ms = INT64_MIN,
         .until_ms = INT64_MAX,
-        .metric = MSG_METRIC_BITS,
-        .order = MSG_ORDER_SIMILARITY,
+        .metric = HEARSAY_METRIC_BITS,
+        .order = HEARSAY_ORDER_SIMILARITY,
         .scope = HEARSAY_SCOPE_HERE,
     };
     handler_handle(fixture->service, &fixture->client, &request);

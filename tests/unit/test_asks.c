@@ -55,9 +55,9 @@ static bool on_has_room(const struct requester *requester)
 static const struct requester_events events = {
     .respond = on_respond, .work_ended = on_work_ended, .has_room = on_has_room};
 
-static bool write_query(struct ask_wait *wait, struct msg_query *out_query)
+static bool write_query(struct ask_wait *wait, struct hearsay_query *out_query)
 {
-    *out_query = (struct msg_query){.k = (uint32_t)(wait - waits) + 1};
+    *out_query = (struct hearsay_query){.k = (uint32_t)(wait - waits) + 1};
     return !write_fails;
 }
 

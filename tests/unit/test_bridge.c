@@ -232,10 +232,10 @@ static void push_gone(struct apply *apply, size_t count, struct outcome *outcome
 
 static void answer(struct apply *apply, const char *field)
 {
-    struct hearsay_reply reply = {.ticket = 1, .kind = HEARSAY_REPLY_APPLIED};
+    struct hearsay_reply reply = {.response = {.id = 1, .kind = HEARSAY_RESPONSE_APPLIED}};
 
     if (field != NULL) {
-        reply.kind = HEARSAY_REPLY_ERROR;
+        reply.response.kind = HEARSAY_RESPONSE_ERROR;
         (void)snprintf(reply.error.field, sizeof(reply.error.field), "%s", field);
     }
     apply->ticket = 1; /* as if it was sent: hearsayd is away */

@@ -2,7 +2,6 @@
 /* Queries of neighbours on their way to hearsayd and back (client/bridge/ask/home.h). The hub
  * and hearsayd are functions of this file, which the linker puts in the place of the real ones. */
 #include "client/bridge/ask/home.h"
-#include "client/relay.h"
 #include "core/base/alloc.h"
 #include "proto/codec/letter.h"
 #include "tests/lib/check.h"
@@ -17,7 +16,7 @@ static struct {
     size_t answers;      /* that went out with results */
     size_t refusals;
     size_t submitted;
-    enum msg_order order; /* of the last one that was submitted */
+    enum hearsay_order order; /* of the last one that was submitted */
     struct hearsay_welcome welcome;
 } fake;
 
@@ -80,7 +79,7 @@ static struct answers make_answers(uint32_t per_minute)
 }
 
 /* A query of a neighbour, which hearsayd answers at once if it gets it. */
-static void ask_once(struct answers *answers, const struct msg_query *query, int64_t now_ms)
+static void ask_once(struct answers *answers, const struct hearsay_query *query, int64_t now_ms)
 {
     struct msg_letter letter = {.kind = MSG_LETTER_PEER_QUERY, .peer_query = {.query = *query}};
     struct hearsay_response response = {.kind = HEARSAY_RESPONSE_RESULTS};
@@ -97,23 +96,24 @@ static void ask_once(struct answers *answers, const struct msg_query *query, int
     assert_int_equal(answers_respond(answers, &response, now_ms), fake.submitted > before);
 }
 
-static struct msg_query make_query(const struct hearsay_query_part *parts, size_t count, uint32_t k)
+static struct hearsay_query make_query(const struct hearsay_query_part *parts, size_t count,
+                                       uint32_t k)
 {
-    return (struct msg_query){.k = k,
-                              .parts = parts,
-                              .part_count = count,
-                              .max_distance_ppm = 1000000,
-                              .since_ms = INT64_MIN,
-                              .until_ms = INT64_MAX,
-                              .metric = MSG_METRIC_BITS,
-                              .order = MSG_ORDER_SIMILARITY,
-                              .scope = HEARSAY_SCOPE_HERE,
-                              .wait_ms = LIMIT_WAIT_MS_DEFAULT,
-                              .max_staleness_ms = UINT64_MAX};
+    return (struct hearsay_query){.k = k,
+                                  .parts = parts,
+                                  .part_count = count,
+                                  .max_distance_ppm = 1000000,
+                                  .since_ms = INT64_MIN,
+                                  .until_ms = INT64_MAX,
+                                  .metric = HEARSAY_METRIC_BITS,
+                                  .order = HEARSAY_ORDER_SIMILARITY,
+                                  .scope = HEARSAY_SCOPE_HERE,
+                                  .wait_ms = LIMIT_WAIT_MS_DEFAULT,
+                                  .max_staleness_ms = UINT64_MAX};
 }
 
 /* How many of 200 queries at one moment hearsayd gets of a neighbour with 100 tokens. */
-static size_t count_taken(const struct msg_query *query)
+static size_t count_taken(const struct hearsay_query *query)
 {
     struct answers answers = make_answers(600);
 
@@ -132,15 +132,15 @@ static void test_dear_queries_cost_more(void **state)
 {
     static const uint8_t bits[BYTES] = {1};
     struct hearsay_query_part parts[LIMIT_PARTS];
-    struct msg_slice slices[8];
-    struct msg_query query;
+    struct hearsay_slice slices[8];
+    struct hearsay_query query;
 
     (void)state;
     for (size_t i = 0; i < LIMIT_PARTS; i++) {
         parts[i] = (struct hearsay_query_part){.filter = {bits, BYTES}};
     }
     for (size_t i = 0; i < 8; i++) {
-        slices[i] = (struct msg_slice){.bits = {bits, BYTES}, .hashes = 32};
+        slices[i] = (struct hearsay_slice){.bits = {bits, BYTES}, .hashes = 32};
     }
     query = make_query(parts, 1, 10);
     assert_int_equal(count_taken(&query), 100);
@@ -163,15 +163,15 @@ static void test_the_order_of_a_neighbour(void **state)
 {
     static const uint8_t bits[BYTES] = {1};
     struct hearsay_query_part part = {.filter = {bits, BYTES}};
-    struct msg_query query = make_query(&part, 1, 10);
+    struct hearsay_query query = make_query(&part, 1, 10);
     struct answers answers = make_answers(600);
 
     (void)state;
-    for (int order = MSG_ORDER_SIMILARITY; order <= MSG_ORDER_NEWEST; order++) {
-        query.order = (enum msg_order)order;
+    for (int order = HEARSAY_ORDER_SIMILARITY; order <= HEARSAY_ORDER_NEWEST; order++) {
+        query.order = (enum hearsay_order)order;
         ask_once(&answers, &query, 1000);
-        assert_int_equal(fake.order,
-                         order == MSG_ORDER_NEWEST ? MSG_ORDER_NEWEST : MSG_ORDER_SIMILARITY);
+        assert_int_equal(fake.order, order == HEARSAY_ORDER_NEWEST ? HEARSAY_ORDER_NEWEST
+                                                                   : HEARSAY_ORDER_SIMILARITY);
     }
     answers_clear(&answers);
 }
@@ -181,7 +181,7 @@ static void test_neighbours_pay_for_themselves(void **state)
 {
     static const uint8_t bits[BYTES] = {1};
     struct hearsay_query_part part = {.filter = {bits, BYTES}};
-    struct msg_query query = make_query(&part, 1, LIMIT_RESULTS);
+    struct hearsay_query query = make_query(&part, 1, LIMIT_RESULTS);
     struct answers answers = make_answers(600);
 
     (void)state;
@@ -207,7 +207,7 @@ static void test_a_query_of_nobody(void **state)
         "a.campus.here.a-name-that-is-longer-than-the-63-bytes-that-one-name-may-have-at-most",
     };
     struct hearsay_query_part part = {.filter = {bits, BYTES}};
-    struct msg_query query = make_query(&part, 1, 10);
+    struct hearsay_query query = make_query(&part, 1, 10);
     struct answers answers = make_answers(600);
 
     (void)state;
@@ -225,7 +225,7 @@ static void test_an_answer_that_the_hub_does_not_take(void **state)
 {
     static const uint8_t bits[BYTES] = {1};
     struct hearsay_query_part part = {.filter = {bits, BYTES}};
-    struct msg_query query = make_query(&part, 1, 10);
+    struct hearsay_query query = make_query(&part, 1, 10);
     struct answers answers = make_answers(600);
 
     (void)state;

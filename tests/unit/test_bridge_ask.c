@@ -49,11 +49,11 @@ static struct {
     uint32_t peers[PEERS];
     uint32_t count;
     uint32_t waves_seen;
-    struct msg_query query; /* of the last letter; borrows from query_arena */
+    struct hearsay_query query; /* of the last letter; borrows from query_arena */
     struct arena arena;
     bool is_done;
     bool has_results;
-    struct msg_results results; /* numbers only */
+    struct hearsay_results results; /* numbers only */
     uint32_t found;
     uint8_t ids[K][LIMIT_ID_BYTES];
     char hosts[K][BRIDGE_NAME_BYTES];
@@ -79,7 +79,7 @@ static bool fake_send(void *context, struct round *round, uint32_t peer, const v
     return true;
 }
 
-static void fake_done(void *context, struct round *round, const struct msg_results *results)
+static void fake_done(void *context, struct round *round, const struct hearsay_results *results)
 {
     (void)context;
     (void)round;
@@ -196,7 +196,7 @@ static void answer_query(struct round *round, uint32_t peer, const uint64_t *ask
     static const uint8_t store_id[LIMIT_ID_BYTES] = {1};
     const struct neighbour *neighbour = &neighbours[peer];
     static struct stored stored[MESSAGES];
-    struct msg_result results[MESSAGES + 1];
+    struct hearsay_result results[MESSAGES + 1];
     struct msg_peer_results answer = {
         .store_id = {store_id, LIMIT_ID_BYTES},
         .seq = 5,
@@ -211,9 +211,9 @@ static void answer_query(struct round *round, uint32_t peer, const uint64_t *ask
             continue;
         }
         bloom_store(message->filter, BITS, stored[count].bytes);
-        results[count] = (struct msg_result){.id = {message->id, LIMIT_ID_BYTES},
-                                             .deposited_ms = message->deposited_ms,
-                                             .filter = {stored[count].bytes, BYTES}};
+        results[count] = (struct hearsay_result){.id = {message->id, LIMIT_ID_BYTES},
+                                                 .deposited_ms = message->deposited_ms,
+                                                 .filter = {stored[count].bytes, BYTES}};
         if (neighbour->manner == LYING) {
             results[count].filter.count = rng_chance(&rng, 50) ? BYTES - 8 : BYTES;
             results[count].distance_ppm = 0;
@@ -283,8 +283,8 @@ static void run_round(uint32_t odd_percent)
                                         .max_distance_ppm = 1000000,
                                         .since_ms = INT64_MIN,
                                         .until_ms = INT64_MAX,
-                                        .metric = MSG_METRIC_BITS,
-                                        .order = MSG_ORDER_SIMILARITY,
+                                        .metric = HEARSAY_METRIC_BITS,
+                                        .order = HEARSAY_ORDER_SIMILARITY,
                                         .scope = HEARSAY_SCOPE_HERE,
                                         .wait_ms = 10000,
                                         .max_staleness_ms = UINT64_MAX},
@@ -414,8 +414,8 @@ static struct round *begin_at(int64_t monotonic_ms, uint64_t max_staleness_ms)
                                         .max_distance_ppm = 1000000,
                                         .since_ms = INT64_MIN,
                                         .until_ms = INT64_MAX,
-                                        .metric = MSG_METRIC_BITS,
-                                        .order = MSG_ORDER_SIMILARITY,
+                                        .metric = HEARSAY_METRIC_BITS,
+                                        .order = HEARSAY_ORDER_SIMILARITY,
                                         .scope = HEARSAY_SCOPE_HERE,
                                         .wait_ms = 10000,
                                         .max_staleness_ms = max_staleness_ms},
@@ -639,7 +639,7 @@ static struct {
     bool is_complete;
 } framed;
 
-static void framed_done(void *context, struct round *round, const struct msg_results *results)
+static void framed_done(void *context, struct round *round, const struct hearsay_results *results)
 {
     struct hearsay_request request = {.id = 1, .kind = HEARSAY_REQUEST_ANSWERED};
     struct bytes bytes;
@@ -679,7 +679,7 @@ static void run_framed(uint32_t k, size_t frame_bytes, size_t payload_bytes)
     static const struct round_events events = {framed_send, framed_done};
     static const uint8_t store_id[LIMIT_ID_BYTES] = {1};
     static uint8_t ids[LIMIT_RESULTS][LIMIT_ID_BYTES];
-    static struct msg_result results[LIMIT_RESULTS];
+    static struct hearsay_result results[LIMIT_RESULTS];
     static char type[LIMIT_MEDIA_TYPE_BYTES + 1];
     static uint8_t payload[4096];
     uint64_t bits[WORDS];
@@ -693,8 +693,8 @@ static void run_framed(uint32_t k, size_t frame_bytes, size_t payload_bytes)
                                         .max_distance_ppm = 1000000,
                                         .since_ms = INT64_MIN,
                                         .until_ms = INT64_MAX,
-                                        .metric = MSG_METRIC_BITS,
-                                        .order = MSG_ORDER_SIMILARITY,
+                                        .metric = HEARSAY_METRIC_BITS,
+                                        .order = HEARSAY_ORDER_SIMILARITY,
                                         .scope = HEARSAY_SCOPE_HERE,
                                         .with_payload = true,
                                         .wait_ms = 10000,
@@ -712,12 +712,12 @@ static void run_framed(uint32_t k, size_t frame_bytes, size_t payload_bytes)
     tell_neighbour(0);
     for (uint32_t i = 0; i < k; i++) {
         memcpy(ids[i], &i, sizeof(i));
-        results[i] = (struct msg_result){.id = {ids[i], LIMIT_ID_BYTES},
-                                         .deposited_ms = 1700000000000,
-                                         .expires_ms = 1700000000000,
-                                         .media_type = {type, LIMIT_MEDIA_TYPE_BYTES},
-                                         .payload = {payload, payload_bytes},
-                                         .filter = {filter.bytes, BYTES}};
+        results[i] = (struct hearsay_result){.id = {ids[i], LIMIT_ID_BYTES},
+                                             .deposited_ms = 1700000000000,
+                                             .expires_ms = 1700000000000,
+                                             .media_type = {type, LIMIT_MEDIA_TYPE_BYTES},
+                                             .payload = {payload, payload_bytes},
+                                             .filter = {filter.bytes, BYTES}};
     }
     framed.frame_bytes = frame_bytes;
     ask.query.max_staleness_ms = 0; /* so the neighbour is asked, whatever it has told */

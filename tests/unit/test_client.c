@@ -24,14 +24,14 @@ static struct hearsay *open_client(const struct alloc *alloc, struct fake_server
     return client;
 }
 
-static void fill_deposit(struct hearsay_deposit *deposit, struct hearsay_filter *filter)
+static void fill_deposit(struct hearsay_deposit *deposit, struct hearsay_receipt *receipt,
+                         struct hearsay_filter *filter)
 {
     const char *label = "topic:tea";
     assert_int_equal(encode_labels("v1:512/4", NULL, &label, 1, filter, NULL), 0);
-    hearsay_deposit_init(deposit);
-    deposit->filter = filter;
-    deposit->payload = "hello";
-    deposit->payload_bytes = 5;
+    hearsay_deposit_init(deposit, receipt);
+    deposit->filter = hearsay_filter_bytes(filter);
+    deposit->payload = hearsay_bytes("hello", 5);
 }
 
 /* Answers everything as a server would. */
@@ -46,7 +46,7 @@ static void script_answers(struct fake_peer *peer, void *context)
     }
     while (fake_read(peer, &request)) {
         struct hearsay_response response = {.id = request.id};
-        struct msg_result result;
+        struct hearsay_result result;
         struct hearsay_exported_message exported;
         memset(&result, 0, sizeof(result));
         memset(&exported, 0, sizeof(exported));
@@ -112,12 +112,11 @@ static void test_calls(void **state)
     struct hearsay_filter filter;
     struct hearsay_receipt receipt;
     struct hearsay_deposited deposited;
-    fill_deposit(&deposit, &filter);
-    assert_int_equal(hearsay_deposit(client, &deposit, LONG_MS, &receipt, &deposited, &error), 0);
-    assert_true(deposited.durable);
-    assert_true(receipt.has_token);
+    fill_deposit(&deposit, &receipt, &filter);
+    assert_int_equal(hearsay_deposit(client, &deposit, LONG_MS, &deposited, &error), 0);
+    assert_int_equal(deposited.durability, HEARSAY_DURABILITY_ON_STORAGE);
 
-    struct hearsay_part part = {.filter = &filter};
+    struct hearsay_query_part part = {.filter = hearsay_filter_bytes(&filter)};
     struct hearsay_query query;
     const struct hearsay_results *results = NULL;
     hearsay_query_init(&query);
@@ -125,12 +124,12 @@ static void test_calls(void **state)
     query.part_count = 1;
     assert_int_equal(hearsay_query(client, &query, LONG_MS, &results, &error), 0);
     assert_int_equal(results->result_count, 1);
-    assert_memory_equal(results->results[0].payload, "hello", 5);
-    assert_string_equal(results->results[0].media_type, "text/plain");
-    assert_int_equal(results->results[0].distance, 250000);
+    assert_memory_equal(results->results[0].payload.data, "hello", 5);
+    assert_string_equal(results->results[0].media_type.text, "text/plain");
+    assert_int_equal(results->results[0].distance_ppm, 250000);
 
-    const struct hearsay_message *message = NULL;
-    assert_int_equal(hearsay_get(client, NULL, receipt.id, LONG_MS, &message, &error),
+    const struct hearsay_got *got = NULL;
+    assert_int_equal(hearsay_get(client, NULL, receipt.id, LONG_MS, &got, &error),
                      HEARSAY_ERR_REFUSED);
     assert_int_equal(error.code, HEARSAY_CODE_NOT_FOUND);
     assert_string_equal(error.field, "field");
@@ -161,6 +160,7 @@ static void test_arguments(void **state)
     struct hearsay_error error;
     struct hearsay_filter filter;
     struct hearsay_deposit deposit;
+    struct hearsay_receipt receipt;
     uint64_t ticket = 0;
     const char *bad = "no colon";
     struct hearsay_encode context = {.host = hearsay_find_host(client, NULL)};
@@ -170,12 +170,16 @@ static void test_arguments(void **state)
     context.label_count = 1;
     assert_int_equal(hearsay_encode(&context, &filter, &error), HEARSAY_ERR_ARGUMENT);
     assert_non_null(strstr(error.sentence, "no colon"));
-    hearsay_deposit_init(&deposit);
-    assert_int_equal(hearsay_submit_deposit(client, &deposit, NULL, &ticket, &error),
+    hearsay_deposit_init(&deposit, &receipt);
+    assert_int_equal(hearsay_submit_deposit(client, &deposit, &ticket, &error),
                      HEARSAY_ERR_ARGUMENT);
-    fill_deposit(&deposit, &filter);
-    deposit.reach = 1000001;
-    assert_int_equal(hearsay_submit_deposit(client, &deposit, NULL, &ticket, &error),
+    fill_deposit(&deposit, NULL, &filter);
+    assert_int_equal(hearsay_submit_deposit(client, &deposit, &ticket, &error),
+                     HEARSAY_ERR_ARGUMENT);
+    assert_string_equal(error.sentence, "the message has no id");
+    fill_deposit(&deposit, &receipt, &filter);
+    deposit.reach_ppm = 1000001;
+    assert_int_equal(hearsay_submit_deposit(client, &deposit, &ticket, &error),
                      HEARSAY_ERR_ARGUMENT);
     struct hearsay_query query;
     hearsay_query_init(&query);
@@ -232,17 +236,17 @@ static void test_overtaking(void **state)
     assert_int_equal(fake_submit_ping(client, &first, NULL), 0);
     assert_int_equal(fake_submit_ping(client, &second, NULL), 0);
     uint64_t third = 0;
-    const struct reply *awaited = NULL;
+    const struct hearsay_reply *awaited = NULL;
     const struct hearsay_reply *reply = NULL;
     assert_int_equal(fake_submit_ping(client, &third, NULL), 0);
     assert_int_equal(client_await(client, first, LONG_MS, &awaited, NULL), 0);
-    assert_int_equal(awaited->shown.pong.now_ms, 0);
+    assert_int_equal(awaited->response.pong.now_ms, 0);
     assert_int_equal(hearsay_in_flight(client), 2);
     assert_int_equal(hearsay_next(client, 0, &reply, NULL), 0);
-    assert_int_equal(reply->ticket, third);
-    assert_int_equal(reply->pong.now_ms, 2);
+    assert_int_equal(reply->response.id, third);
+    assert_int_equal(reply->response.pong.now_ms, 2);
     assert_int_equal(hearsay_next(client, 0, &reply, NULL), 0);
-    assert_int_equal(reply->ticket, second);
+    assert_int_equal(reply->response.id, second);
     assert_int_equal(hearsay_next(client, 0, &reply, NULL), HEARSAY_IDLE);
     hearsay_close(client);
     fake_server_stop(&server);
@@ -263,7 +267,7 @@ static void put_acceptance(struct fake_peer *peer, const char *host)
 {
     struct hearsay_response response = {.kind = HEARSAY_RESPONSE_ACCEPT_CHANGED};
     response.accept_changed.host = (struct hearsay_text){host, strlen(host)};
-    response.accept_changed.accept = MSG_ACCEPT_CLOSED;
+    response.accept_changed.accept = HEARSAY_ACCEPT_CLOSED;
     response.accept_changed.accept_until_ms = 77;
     fake_put(peer, &response);
 }
@@ -345,7 +349,7 @@ static void test_epochs_turn(void **state)
     assert_true(epoch.has_key);
     assert_memory_equal(epoch.key, key, sizeof(key));
     assert_int_equal(hearsay_next(client, LONG_MS, &reply, &error), 0);
-    assert_int_equal(reply->kind, HEARSAY_REPLY_PONG);
+    assert_int_equal(reply->response.kind, HEARSAY_RESPONSE_PONG);
     assert_int_equal(hearsay_find_host(client, "upstairs")->epoch.number, 3);
     assert_int_equal(hearsay_find_host(client, "upstairs")->accept, HEARSAY_ACCEPT_CLOSED);
     assert_true(hearsay_find_host(client, "upstairs")->accept_until_ms == 77);
@@ -397,15 +401,15 @@ static void test_deaf_server(void **state)
     fake_server_pair(&server, script_deaf, &ends[0]);
     struct hearsay *client = open_client(alloc_system(), &server);
     struct hearsay_deposit deposit;
+    struct hearsay_receipt receipt;
     struct hearsay_filter filter;
     struct hearsay_error error;
     static const char payload[50000];
-    fill_deposit(&deposit, &filter);
-    deposit.payload = payload;
-    deposit.payload_bytes = sizeof(payload);
+    fill_deposit(&deposit, &receipt, &filter);
+    deposit.payload = hearsay_bytes(payload, sizeof(payload));
     uint64_t ticket = 0;
     int status = 0;
-    while ((status = hearsay_submit_deposit(client, &deposit, NULL, &ticket, &error)) == 0) {
+    while ((status = hearsay_submit_deposit(client, &deposit, &ticket, &error)) == 0) {
         assert_true(hearsay_in_flight(client) < 1000);
     }
     assert_true(status == HEARSAY_FULL);
@@ -549,7 +553,7 @@ static void test_allocations(void **state)
         for (size_t i = 0; i < 3 && status == 0; i++) {
             status = fake_submit_ping(client, &tickets[i], NULL);
         }
-        const struct reply *awaited = NULL;
+        const struct hearsay_reply *awaited = NULL;
         const struct hearsay_reply *reply = NULL;
         if (status == 0) {
             status = client_await(client, tickets[0], LONG_MS, &awaited, NULL);

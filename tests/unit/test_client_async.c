@@ -319,7 +319,7 @@ static void test_requests(void **state)
     struct fake_server server;
     struct heard heard = {.watch_id = 7};
     struct hearsay_filter filter;
-    struct hearsay_part part = {.filter = &filter};
+    struct hearsay_query_part part;
     struct hearsay_query query;
     uint64_t ticket = 0;
     fake_server_listen(&server, script_answers, &heard);
@@ -328,26 +328,27 @@ static void test_requests(void **state)
 
     assert_int_equal(hearsay_submit(client, &report, &ticket, NULL), HEARSAY_OK);
     const struct hearsay_reply *reply = next(client);
-    assert_int_equal(reply->kind, HEARSAY_REPLY_REPORTED);
-    assert_int_equal(reply->ticket, ticket);
+    assert_int_equal(reply->response.kind, HEARSAY_RESPONSE_REPORT_TAKEN);
+    assert_int_equal(reply->response.id, ticket);
 
     hearsay_query_init(&query);
     assert_int_equal(hearsay_submit_watch(client, &query, 5, &ticket, NULL), HEARSAY_ERR_ARGUMENT);
     assert_int_equal(encode_labels("v1:512/4", NULL, &label, 1, &filter, NULL), 0);
+    part = (struct hearsay_query_part){.filter = hearsay_filter_bytes(&filter)};
     query.parts = &part;
     query.part_count = 1;
     assert_int_equal(hearsay_submit_watch(client, &query, 5, &ticket, NULL), HEARSAY_OK);
     reply = next(client);
-    assert_int_equal(reply->kind, HEARSAY_REPLY_WATCHING);
-    assert_int_equal(reply->watching.watch_id, 7);
-    assert_int_equal(reply->watching.seq, 12);
+    assert_int_equal(reply->response.kind, HEARSAY_RESPONSE_WATCHING);
+    assert_int_equal(reply->response.watching.watch_id, 7);
+    assert_int_equal(reply->response.watching.seq, 12);
     assert_int_equal(hearsay_submit_unwatch(client, 7, &ticket, NULL), HEARSAY_OK);
-    assert_int_equal(next(client)->kind, HEARSAY_REPLY_UNWATCHED);
+    assert_int_equal(next(client)->response.kind, HEARSAY_RESPONSE_UNWATCHED);
 
     assert_int_equal(hearsay_submit_here(client, NULL, &ticket, NULL), HEARSAY_OK);
     reply = next(client);
-    assert_int_equal(reply->kind, HEARSAY_REPLY_HERE);
-    assert_string_equal(reply->here.labels[0], "place:bar");
+    assert_int_equal(reply->response.kind, HEARSAY_RESPONSE_HERE_LABELS);
+    assert_string_equal(reply->response.here_labels.labels[0].text, "place:bar");
     hearsay_close(client);
     fake_server_stop(&server);
     assert_string_equal(heard.reason, "spam");
@@ -369,14 +370,14 @@ static void test_asking_for_others(void **state)
 
     assert_int_equal(hearsay_ask_for(client, phone, 5, NULL, NULL), HEARSAY_ERR_ARGUMENT);
     assert_int_equal(hearsay_submit_here(client, NULL, &ticket, NULL), HEARSAY_OK);
-    assert_int_equal(next(client)->kind, HEARSAY_REPLY_HERE);
+    assert_int_equal(next(client)->response.kind, HEARSAY_RESPONSE_HERE_LABELS);
     assert_int_equal(hearsay_ask_for(client, phone, 4, NULL, NULL), HEARSAY_OK);
     assert_int_equal(hearsay_ask_for(client, phone, 16, local, NULL), HEARSAY_OK);
     assert_int_equal(hearsay_submit_get(client, NULL, id, &ticket, NULL), HEARSAY_OK);
-    assert_int_equal(next(client)->kind, HEARSAY_REPLY_MESSAGE);
+    assert_int_equal(next(client)->response.kind, HEARSAY_RESPONSE_GOT);
     assert_int_equal(hearsay_ask_for(client, NULL, 0, NULL, NULL), HEARSAY_OK);
     assert_int_equal(hearsay_submit_here(client, NULL, &ticket, NULL), HEARSAY_OK);
-    assert_int_equal(next(client)->kind, HEARSAY_REPLY_HERE);
+    assert_int_equal(next(client)->response.kind, HEARSAY_RESPONSE_HERE_LABELS);
     hearsay_close(client);
     fake_server_stop(&server);
     assert_int_equal(heard.without_asker, 2);
@@ -398,21 +399,21 @@ static void test_here_changes(void **state)
     struct hearsay *client = begin(server.path, false);
     assert_int_equal(finish(client, NULL), HEARSAY_OK);
     assert_int_equal(fake_submit_ping(client, &ticket, NULL), HEARSAY_OK);
-    assert_int_equal(next(client)->kind, HEARSAY_REPLY_PONG);
+    assert_int_equal(next(client)->response.kind, HEARSAY_RESPONSE_PONG);
     assert_int_equal(hearsay_next(client, 0, &reply, NULL), HEARSAY_IDLE);
 
     hearsay_take_here_changes(client);
     assert_int_equal(fake_submit_ping(client, &ticket, NULL), HEARSAY_OK);
     reply = next(client);
-    assert_int_equal(reply->kind, HEARSAY_REPLY_HERE_CHANGED);
-    assert_int_equal(reply->ticket, 0);
-    assert_int_equal(reply->here_changed.host, 1);
-    assert_int_equal(reply->here_changed.label_count, 2);
-    assert_string_equal(reply->here_changed.labels[1], "place:attic");
+    assert_int_equal(reply->response.kind, HEARSAY_RESPONSE_HERE_CHANGED);
+    assert_int_equal(reply->response.id, 0);
+    assert_string_equal(reply->response.here_changed.host.text, "upstairs");
+    assert_int_equal(reply->response.here_changed.label_count, 2);
+    assert_string_equal(reply->response.here_changed.labels[1].text, "place:attic");
     reply = next(client);
-    assert_int_equal(reply->kind, HEARSAY_REPLY_HERE_CHANGED);
-    assert_int_equal(reply->here_changed.host, 0);
-    assert_int_equal(next(client)->kind, HEARSAY_REPLY_PONG);
+    assert_int_equal(reply->response.kind, HEARSAY_RESPONSE_HERE_CHANGED);
+    assert_null(reply->response.here_changed.host.text);
+    assert_int_equal(next(client)->response.kind, HEARSAY_RESPONSE_PONG);
     assert_int_equal(hearsay_next(client, 0, &reply, NULL), HEARSAY_PENDING);
     hearsay_close(client);
     fake_server_stop(&server);
@@ -426,14 +427,14 @@ static void test_small(void **state)
     struct fake_server server;
     struct heard heard = {.watch_id = 7};
     struct hearsay_error error;
-    const struct hearsay_message *message = NULL;
+    const struct hearsay_got *got = NULL;
     uint64_t ticket = 0;
     fake_server_listen(&server, script_answers, &heard);
     struct hearsay *client = begin(server.path, true);
     assert_int_equal(finish(client, &error), HEARSAY_OK);
     assert_true(client->conn.input.capacity <= 2 * CONN_SMALL_READ_BYTES);
-    assert_int_equal(hearsay_get(client, NULL, id, LONG_MS, &message, &error), HEARSAY_OK);
-    assert_int_equal(message->payload_bytes, BIG_BYTES);
+    assert_int_equal(hearsay_get(client, NULL, id, LONG_MS, &got, &error), HEARSAY_OK);
+    assert_int_equal(got->payload.count, BIG_BYTES);
     for (unsigned i = 0; i < CONN_FLIGHT_DEFAULT; i++) {
         assert_int_equal(fake_submit_ping(client, &ticket, &error), HEARSAY_OK);
     }
@@ -450,7 +451,7 @@ static void test_watch_without_number(void **state)
     struct fake_server server;
     struct heard heard = {.watch_id = 0};
     struct hearsay_filter filter;
-    struct hearsay_part part = {.filter = &filter};
+    struct hearsay_query_part part;
     struct hearsay_query query;
     struct hearsay_error error;
     const struct hearsay_reply *reply = NULL;
@@ -460,6 +461,7 @@ static void test_watch_without_number(void **state)
     assert_int_equal(finish(client, &error), HEARSAY_OK);
     assert_int_equal(encode_labels("v1:512/4", NULL, &label, 1, &filter, NULL), 0);
     hearsay_query_init(&query);
+    part = (struct hearsay_query_part){.filter = hearsay_filter_bytes(&filter)};
     query.parts = &part;
     query.part_count = 1;
     assert_int_equal(hearsay_submit_watch(client, &query, HEARSAY_NO_SEQ, &ticket, &error), 0);

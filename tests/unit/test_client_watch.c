@@ -142,7 +142,7 @@ struct told {
     unsigned losses_max; /* after so many it ends it; 0: never */
     int dropped;         /* code of the last such reason */
     struct hearsay_filter filter;
-    struct hearsay_part part;
+    struct hearsay_query_part part;
     int prepare_status;
 };
 
@@ -159,7 +159,7 @@ static int on_prepare(void *context, struct hearsay *server, struct hearsay_quer
         return told->prepare_status;
     }
     assert_int_equal(encode_labels("v1:512/4", NULL, &label, 1, &told->filter, error), 0);
-    told->part.filter = &told->filter;
+    told->part.filter = hearsay_filter_bytes(&told->filter);
     query->parts = &told->part;
     query->part_count = 1;
     return HEARSAY_OK;

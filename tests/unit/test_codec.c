@@ -48,7 +48,7 @@ static void assert_bytes(struct hearsay_bytes a, struct hearsay_bytes b)
  * of them against another implementation in tests/vectors. */
 static void test_a_full_query_keeps_its_values(void **state)
 {
-    const struct msg_query *sent = &wire_request(5)->query;
+    const struct hearsay_query *sent = &wire_request(5)->query;
     struct hearsay_request back;
     struct msg_error error;
     struct arena arena;
@@ -78,8 +78,8 @@ static void test_a_full_query_keeps_its_values(void **state)
     assert_int_equal(back.query.max_distance_ppm, 500000);
     assert_int_equal(back.query.since_ms, -1);
     assert_int_equal(back.query.until_ms, INT64_C(1790000000000));
-    assert_int_equal(back.query.metric, MSG_METRIC_PHI);
-    assert_int_equal(back.query.order, MSG_ORDER_TIME);
+    assert_int_equal(back.query.metric, HEARSAY_METRIC_PHI);
+    assert_int_equal(back.query.order, HEARSAY_ORDER_TIME);
     assert_int_equal(back.query.exclude_count, 2);
     assert_true(back.query.with_payload);
     arena_deinit(&arena);
@@ -149,8 +149,8 @@ static void test_defaults_of_absent_fields(void **state)
     assert_int_equal(back.query.max_distance_ppm, 1000000);
     assert_int_equal(back.query.since_ms, INT64_MIN);
     assert_int_equal(back.query.until_ms, INT64_MAX);
-    assert_int_equal(back.query.metric, MSG_METRIC_BITS);
-    assert_int_equal(back.query.order, MSG_ORDER_SIMILARITY);
+    assert_int_equal(back.query.metric, HEARSAY_METRIC_BITS);
+    assert_int_equal(back.query.order, HEARSAY_ORDER_SIMILARITY);
     assert_int_equal(back.query.scope, HEARSAY_SCOPE_HERE);
     assert_null(back.query.parts[0].contains.data);
     assert_false(back.query.with_payload);
@@ -198,9 +198,9 @@ static const struct hearsay_query_part long_filter[2] = {{.filter = {spare, 513}
 static const struct hearsay_query_part no_bits_contained[2] = {
     {.filter = {spare, 64}, .contains = {spare, 0}},
 };
-static const struct msg_slice no_hashes[2] = {{.bits = {spare, 64}}};
-static const struct msg_slice many_hashes[2] = {{.bits = {spare, 64}, .hashes = 33}};
-static const struct msg_slice no_bits[2] = {{.hashes = 3}};
+static const struct hearsay_slice no_hashes[2] = {{.bits = {spare, 64}}};
+static const struct hearsay_slice many_hashes[2] = {{.bits = {spare, 64}, .hashes = 33}};
+static const struct hearsay_slice no_bits[2] = {{.hashes = 3}};
 
 /* A good request, with one member overwritten by a value; the field that is then wrong. */
 struct spoiled {
@@ -247,15 +247,15 @@ static const struct spoiled spoiled_rows[] = {
     SPOILED("parts.filter", 5, query.parts, const struct hearsay_query_part *, long_filter),
     SPOILED("parts.contains", 5, query.parts, const struct hearsay_query_part *, no_bits_contained),
     SPOILED("max_distance", 5, query.max_distance_ppm, uint32_t, 1000001),
-    SPOILED("metric", 5, query.metric, enum msg_metric, 0),
-    SPOILED("metric", 5, query.metric, enum msg_metric, 2),
-    SPOILED("metric", 5, query.metric, enum msg_metric, 4),
-    SPOILED("order", 5, query.order, enum msg_order, (enum msg_order) - 1),
+    SPOILED("metric", 5, query.metric, enum hearsay_metric, 0),
+    SPOILED("metric", 5, query.metric, enum hearsay_metric, 2),
+    SPOILED("metric", 5, query.metric, enum hearsay_metric, 4),
+    SPOILED("order", 5, query.order, enum hearsay_order, (enum hearsay_order) - 1),
     SPOILED("scope", 5, query.scope, enum hearsay_scope, 0),
     SPOILED("scope", 5, query.scope, enum hearsay_scope, 3),
-    SPOILED("exclude.hashes", 5, query.exclude, const struct msg_slice *, no_hashes),
-    SPOILED("exclude.hashes", 5, query.exclude, const struct msg_slice *, many_hashes),
-    SPOILED("exclude.bits", 5, query.exclude, const struct msg_slice *, no_bits),
+    SPOILED("exclude.hashes", 5, query.exclude, const struct hearsay_slice *, no_hashes),
+    SPOILED("exclude.hashes", 5, query.exclude, const struct hearsay_slice *, many_hashes),
+    SPOILED("exclude.bits", 5, query.exclude, const struct hearsay_slice *, no_bits),
     SPOILED("id", 7, get.id, struct hearsay_bytes, NULL, 0),
     SPOILED("id", 7, get.id, struct hearsay_bytes, spare, 17),
     SPOILED("host", 7, get.host, struct hearsay_text, "a_b", 3),

@@ -282,16 +282,16 @@ static void test_promised_sizes_are_enough(void **state)
     (void)state;
     memset(type, 'a', sizeof type - 1);
     for (size_t i = 0; i < sizeof payloads / sizeof payloads[0]; i++) {
-        const struct msg_result result = {.id = {payload, 16},
-                                          .epoch = UINT64_MAX,
-                                          .intersection_count = UINT32_MAX,
-                                          .union_count = UINT32_MAX,
-                                          .distance_ppm = UINT32_MAX,
-                                          .deposited_ms = -1,
-                                          .expires_ms = -1,
-                                          .media_type = {type, sizeof type - 1},
-                                          .payload = {payload, payloads[i]},
-                                          .payload_omitted = true};
+        const struct hearsay_result result = {.id = {payload, 16},
+                                              .epoch = UINT64_MAX,
+                                              .intersection_count = UINT32_MAX,
+                                              .union_count = UINT32_MAX,
+                                              .distance_ppm = UINT32_MAX,
+                                              .deposited_ms = -1,
+                                              .expires_ms = -1,
+                                              .media_type = {type, sizeof type - 1},
+                                              .payload = {payload, payloads[i]},
+                                              .payload_omitted = true};
         const struct hearsay_exported_message message = {
             .id = {payload, 16},
             .epoch = UINT64_MAX,

@@ -304,7 +304,8 @@ static void test_memory(void **state)
 static void test_here(void **state)
 {
     (void)state;
-    static const char *const here[] = {"place:a", "wifi:b", "no label", "topic:c", "wifi:b"};
+    static const struct hearsay_text here[] = {
+        {"place:a", 7}, {"wifi:b", 6}, {"no label", 8}, {"topic:c", 7}, {"wifi:b", 6}};
     struct hearsay_host host = {
         .name = "h", .profile = "v1:place=64/2,wifi=64/2", .here = here, .here_count = 5};
     struct hearsay_context *context = new_context();
@@ -333,7 +334,7 @@ enum {
 static struct hearsay_host host_with_scan(const char *profile)
 {
     static char texts[HERE_LABELS][32];
-    static const char *here[HERE_LABELS];
+    static struct hearsay_text here[HERE_LABELS];
 
     for (int i = 0; i < HERE_LABELS; i++) {
         int n = i / HERE_LEVELS;
@@ -342,10 +343,10 @@ static struct hearsay_host host_with_scan(const char *profile)
         if (i % HERE_LEVELS > 0) {
             (void)snprintf(texts[i] + length, 8, "@%d", i % HERE_LEVELS + 1);
         }
-        here[i] = texts[i];
+        here[i] = hearsay_text(texts[i]);
     }
-    here[HERE_LABELS - 2] = "place:cafe-jules";
-    here[HERE_LABELS - 1] = "topic:tea";
+    here[HERE_LABELS - 2] = hearsay_text("place:cafe-jules");
+    here[HERE_LABELS - 1] = hearsay_text("topic:tea");
     return (struct hearsay_host){
         .name = "h", .profile = profile, .here = here, .here_count = HERE_LABELS};
 }

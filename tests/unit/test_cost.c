@@ -55,16 +55,16 @@ static void small_requests_cost_one_token_or_none(void **state)
 
 static uint32_t cost_of_query(size_t parts, const struct scalable_slice *exclude, size_t count)
 {
-    struct msg_slice sent[LIMIT_SLICES];
+    struct hearsay_slice sent[LIMIT_SLICES];
     struct hearsay_request request = {.id = 1, .kind = HEARSAY_REQUEST_QUERY};
     struct hearsay_request watch = {.id = 1, .kind = HEARSAY_REQUEST_WATCH};
     enum sender_action action = SENDER_ACTIONS;
 
     for (size_t i = 0; i < count; i++) {
-        sent[i] = (struct msg_slice){.hashes = exclude[i].hashes};
+        sent[i] = (struct hearsay_slice){.hashes = exclude[i].hashes};
     }
     request.query =
-        (struct msg_query){.part_count = parts, .exclude = sent, .exclude_count = count};
+        (struct hearsay_query){.part_count = parts, .exclude = sent, .exclude_count = count};
     watch.watch.query = request.query;
     const uint32_t tokens = cost_of_request(&request, &action);
     assert_int_equal(action, SENDER_QUERY);

@@ -207,7 +207,7 @@ static void send_deposit(struct fixture *fixture, uint32_t number, uint64_t epoc
     struct hearsay_request request = {.id = 2, .kind = HEARSAY_REQUEST_DEPOSIT};
 
     memcpy(id, &number, sizeof(number));
-    request.deposit = (struct msg_deposit){
+    request.deposit = (struct hearsay_deposit){
         .id = {id, sizeof(id)},
         .epoch = epoch,
         .filter = {filter, sizeof(filter)},
@@ -238,15 +238,15 @@ static void query(struct fixture *fixture, const uint64_t *epochs, size_t count)
         parts[i].epoch = epochs[i];
         parts[i].filter = (struct hearsay_bytes){filter, sizeof(filter)};
     }
-    request.query = (struct msg_query){
+    request.query = (struct hearsay_query){
         .k = FOUND_MAX,
         .parts = parts,
         .part_count = count,
         .max_distance_ppm = LIMIT_DISTANCE_PPM,
         .since_ms = INT64_MIN,
         .until_ms = INT64_MAX,
-        .metric = MSG_METRIC_BITS,
-        .order = MSG_ORDER_SIMILARITY,
+        .metric = HEARSAY_METRIC_BITS,
+        .order = HEARSAY_ORDER_SIMILARITY,
         .scope = HEARSAY_SCOPE_HERE,
     };
     handler_handle(fixture->service, &fixture->client, &request);

@@ -172,7 +172,7 @@ static void send_deposit(struct fixture *fixture, uint8_t number, const char *te
 
     make_filter(number, filter);
     request.kind = HEARSAY_REQUEST_DEPOSIT;
-    request.deposit = (struct msg_deposit){
+    request.deposit = (struct hearsay_deposit){
         .id = {id, sizeof(id)},
         .filter = {filter, sizeof(filter)},
         .media_type = {"text/plain", 10},
@@ -199,15 +199,15 @@ static void send_query(struct fixture *fixture, unsigned first, uint32_t k, bool
     struct hearsay_request request = {.id = 77, .name = "query", .kind = HEARSAY_REQUEST_QUERY};
 
     make_filter(first, filter);
-    request.query = (struct msg_query){
+    request.query = (struct hearsay_query){
         .k = k,
         .parts = &part,
         .part_count = 1,
         .max_distance_ppm = 1000000,
         .since_ms = INT64_MIN,
         .until_ms = INT64_MAX,
-        .metric = MSG_METRIC_BITS,
-        .order = MSG_ORDER_SIMILARITY,
+        .metric = HEARSAY_METRIC_BITS,
+        .order = HEARSAY_ORDER_SIMILARITY,
         .scope = HEARSAY_SCOPE_HERE,
         .with_payload = with_payload,
     };
@@ -491,13 +491,13 @@ static void sweep_goes_on_by_itself(void **state)
         uint8_t filter[FILTER_BYTES];
         make_filter(i % 256, filter);
         struct hearsay_request request = {.id = 1, .kind = HEARSAY_REQUEST_DEPOSIT};
-        request.deposit = (struct msg_deposit){.id = {id, sizeof(id)},
-                                               .filter = {filter, sizeof(filter)},
-                                               .media_type = {"text/plain", 10},
-                                               .payload = {(const uint8_t *)"x", 1},
-                                               .has_ttl_s = true,
-                                               .ttl_s = 1,
-                                               .reach_ppm = 1000000};
+        request.deposit = (struct hearsay_deposit){.id = {id, sizeof(id)},
+                                                   .filter = {filter, sizeof(filter)},
+                                                   .media_type = {"text/plain", 10},
+                                                   .payload = {(const uint8_t *)"x", 1},
+                                                   .has_ttl_s = true,
+                                                   .ttl_s = 1,
+                                                   .reach_ppm = 1000000};
         handler_handle(fixture->service, &fixture->client, &request);
         fake_persist_commit(fixture->persist);
         fixture->answer_count = 0;

@@ -61,7 +61,7 @@ static struct hearsay_change message_of(uint8_t number)
 {
     static uint8_t ids[256][MESSAGE_ID_BYTES];
     static uint8_t filters[256][HANDLER_FILTER_BYTES];
-    const struct msg_deposit *like = &handler_fixture_deposit(number, "x", 3600)->deposit;
+    const struct hearsay_deposit *like = &handler_fixture_deposit(number, "x", 3600)->deposit;
     const int64_t now_ms = service_now_ms(fixture->service);
 
     memcpy(ids[number], like->id.data, MESSAGE_ID_BYTES);

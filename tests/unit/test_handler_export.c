@@ -110,7 +110,7 @@ static void export_without_hash(void **state)
 
     read_fixture_make_id(1, id);
     read_fixture_make_filter(1, filter);
-    request.deposit = (struct msg_deposit){
+    request.deposit = (struct hearsay_deposit){
         .id = {id, sizeof(id)},
         .filter = {filter, sizeof(filter)},
         .media_type = {"text/plain", 10},

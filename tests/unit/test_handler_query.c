@@ -28,8 +28,8 @@ static struct hearsay_request make_query(uint32_t k)
                   .max_distance_ppm = LIMIT_DISTANCE_PPM,
                   .since_ms = INT64_MIN,
                   .until_ms = INT64_MAX,
-                  .metric = MSG_METRIC_BITS,
-                  .order = MSG_ORDER_SIMILARITY,
+                  .metric = HEARSAY_METRIC_BITS,
+                  .order = HEARSAY_ORDER_SIMILARITY,
                   .scope = HEARSAY_SCOPE_HERE},
     };
 }
@@ -68,7 +68,7 @@ static unsigned count_omitted(struct handler_fixture *fixture, unsigned k, unsig
 
     request.query.with_payload = true;
     assert_int_equal(handler_fixture_do(fixture, &request), HEARSAY_RESPONSE_RESULTS);
-    const struct msg_results *results = &fixture->answer.results;
+    const struct hearsay_results *results = &fixture->answer.results;
     assert_int_equal(results->result_count, k);
     for (unsigned i = 0; i < k; i++) {
         assert_int_equal(results->results[i].payload_omitted,
@@ -156,7 +156,7 @@ static void a_watch_takes_absent_values(void **state)
 {
     struct handler_fixture *fixture = fixture_with("64K", 1, 1);
     struct hearsay_request request = make_query(0);
-    const struct msg_query query = request.query;
+    const struct hearsay_query query = request.query;
 
     (void)state;
     request.kind = HEARSAY_REQUEST_WATCH;
@@ -168,7 +168,7 @@ static void a_watch_takes_absent_values(void **state)
     request.watch.query.until_ms = INT64_MAX - 1;
     expect_refused(fixture, &request, "query.until_ms");
     request.watch.query = query;
-    request.watch.query.order = MSG_ORDER_TIME;
+    request.watch.query.order = HEARSAY_ORDER_TIME;
     expect_refused(fixture, &request, "query.order");
     handler_fixture_free(fixture);
 }
@@ -179,13 +179,13 @@ static void slices_that_leave_out_everything_are_refused(void **state)
 {
     static uint8_t bits[1000];
     struct handler_fixture *fixture = fixture_with("64K", 1, 1);
-    struct msg_slice slices[8];
+    struct hearsay_slice slices[8];
     struct hearsay_request request = make_query(10);
 
     (void)state;
     request.query.exclude = slices;
     for (size_t i = 0; i < 8; i++) {
-        slices[i] = (struct msg_slice){.bits = {bits, sizeof(bits)}, .hashes = 32, .seed = i};
+        slices[i] = (struct hearsay_slice){.bits = {bits, sizeof(bits)}, .hashes = 32, .seed = i};
     }
     memset(bits, 0xff, sizeof(bits));
     request.query.exclude_count = 1;

@@ -180,15 +180,17 @@ static void test_bar(void **state)
 
 static void fill_result(struct hearsay_result *result)
 {
+    static const uint8_t id[HEARSAY_ID_BYTES] = {0xab, 0xab, 0xab, 0xab, 0xab, 0xab, 0xab, 0xab,
+                                                 0xab, 0xab, 0xab, 0xab, 0xab, 0xab, 0xab, 0xab};
+
     memset(result, 0, sizeof(*result));
-    memset(result->id, 0xab, sizeof(result->id));
-    result->distance = 1;
+    result->id = hearsay_bytes(id, sizeof(id));
+    result->distance_ppm = 1;
     result->intersection_count = 3;
     result->union_count = 4;
     result->expires_ms = 1000;
-    result->media_type = "text/plain";
-    result->payload = (const uint8_t *)"gr\xc3\xbc\x1b";
-    result->payload_bytes = 5;
+    result->media_type = hearsay_text("text/plain");
+    result->payload = hearsay_bytes("gr\xc3\xbc\x1b", 5);
 }
 
 /* The keys of a result, in their order; text that is not UTF-8 as base64. */
@@ -205,8 +207,7 @@ static void test_json(void **state)
                       "\"deposited\":\"1970-01-01T00:00:00.000Z\","
                       "\"expires\":\"1970-01-01T00:00:01.000Z\",\"type\":\"text/plain\","
                       "\"text\":\"gr\xc3\xbc\\u001B\"}\n");
-    result.payload = (const uint8_t *)"\xff";
-    result.payload_bytes = 1;
+    result.payload = hearsay_bytes("\xff", 1);
     json_t *object = out_json_result(&result, false);
     assert_string_equal(json_string_value(json_object_get(object, "payload_base64")), "/w==");
     assert_null(json_object_get(object, "type"));

@@ -117,12 +117,7 @@ static const struct lie lies[] = {
      2,
      {{2, 1, 3, 300, 150}, {1, 2, 3, 300, 160}}},
     /* so is a query that names no metric, as a zeroed one does not */
-    {NULL,
-     HEARSAY_METRIC_DEFAULT,
-     HEARSAY_ORDER_SIMILARITY,
-     NOTHING,
-     2,
-     {{2, 1, 3, 300, 150}, {1, 2, 3, 300, 160}}},
+    {NULL, 0, HEARSAY_ORDER_SIMILARITY, NOTHING, 2, {{2, 1, 3, 300, 150}, {1, 2, 3, 300, 160}}},
     {"another order",
      HEARSAY_METRIC_PHI,
      HEARSAY_ORDER_SIMILARITY,
@@ -183,7 +178,7 @@ static const uint8_t other[LIMIT_ID_BYTES] = "one that came..";
 static void answer_query(const struct lie *lie, struct fake_peer *peer, uint64_t request_id)
 {
     static uint8_t ids[ROWS_MAX][LIMIT_ID_BYTES];
-    static struct msg_result results[ROWS_MAX];
+    static struct hearsay_result results[ROWS_MAX];
     struct hearsay_response response = {.id = request_id, .kind = HEARSAY_RESPONSE_RESULTS};
 
     memset(results, 0, sizeof(results));
@@ -192,11 +187,11 @@ static void answer_query(const struct lie *lie, struct fake_peer *peer, uint64_t
         const struct row *row = &lie->rows[at];
         memset(ids[i], 0, LIMIT_ID_BYTES);
         ids[i][0] = (uint8_t)(row->id + (lie->count <= 2 ? 0 : i));
-        results[i] = (struct msg_result){.id = {ids[i], LIMIT_ID_BYTES},
-                                         .intersection_count = row->shared,
-                                         .union_count = row->all,
-                                         .distance_ppm = row->distance_ppm,
-                                         .deposited_ms = row->deposited_ms};
+        results[i] = (struct hearsay_result){.id = {ids[i], LIMIT_ID_BYTES},
+                                             .intersection_count = row->shared,
+                                             .union_count = row->all,
+                                             .distance_ppm = row->distance_ppm,
+                                             .deposited_ms = row->deposited_ms};
         if (lie->extra == HOST) {
             results[i].host = (struct hearsay_text){"lobby", 5};
         }
@@ -267,12 +262,12 @@ static int ask(struct hearsay *client, const struct lie *lie, struct hearsay_err
     struct hearsay_query query;
 
     assert_int_equal(encode_labels("v1:512/4", NULL, &label, 1, &filter, NULL), 0);
-    const struct hearsay_part part = {.filter = &filter};
+    const struct hearsay_query_part part = {.filter = hearsay_filter_bytes(&filter)};
     hearsay_query_init(&query);
     query.parts = &part;
     query.part_count = 1;
     query.k = K;
-    query.max_distance = NEAR_PPM;
+    query.max_distance_ppm = NEAR_PPM;
     query.since_ms = SINCE_MS;
     query.until_ms = UNTIL_MS;
     query.metric = lie->metric;
@@ -308,20 +303,20 @@ static void another_message_is_refused(void **state)
 {
     struct fake_server server;
     struct hearsay_error error;
-    const struct hearsay_message *message = NULL;
+    const struct hearsay_got *got = NULL;
     (void)state;
     struct hearsay *client = open_client(&server, &lies[0]);
 
-    assert_int_equal(hearsay_get(client, NULL, wanted, LONG_MS, &message, &error),
+    assert_int_equal(hearsay_get(client, NULL, wanted, LONG_MS, &got, &error),
                      HEARSAY_ERR_PROTOCOL);
     assert_non_null(strstr(error.sentence, "another message than the one that was asked for"));
-    assert_null(message);
+    assert_null(got);
     hearsay_close(client);
     fake_server_stop(&server);
 
     client = open_client(&server, &lies[0]);
-    assert_int_equal(hearsay_get(client, NULL, other, LONG_MS, &message, &error), HEARSAY_OK);
-    assert_memory_equal(message->payload, other, 3);
+    assert_int_equal(hearsay_get(client, NULL, other, LONG_MS, &got, &error), HEARSAY_OK);
+    assert_memory_equal(got->payload.data, other, 3);
     hearsay_close(client);
     fake_server_stop(&server);
 }

@@ -51,7 +51,7 @@ static enum pump_verdict reply(struct pump_work *work, struct pump_item *item,
                                const struct hearsay_reply *got)
 {
     (void)item;
-    fixture_of(work)->refused_count += got->kind == HEARSAY_REPLY_ERROR ? 1 : 0;
+    fixture_of(work)->refused_count += got->response.kind == HEARSAY_RESPONSE_ERROR ? 1 : 0;
     return PUMP_IS_DONE;
 }
 

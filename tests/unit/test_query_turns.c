@@ -104,8 +104,8 @@ static void search(struct handler_fixture *fixture, struct seeker *seeker, uint3
                   .max_distance_ppm = LIMIT_DISTANCE_PPM,
                   .since_ms = INT64_MIN,
                   .until_ms = 0, /* the messages were deposited at 0 */
-                  .metric = MSG_METRIC_BITS,
-                  .order = MSG_ORDER_SIMILARITY,
+                  .metric = HEARSAY_METRIC_BITS,
+                  .order = HEARSAY_ORDER_SIMILARITY,
                   .scope = HEARSAY_SCOPE_HERE},
     };
 

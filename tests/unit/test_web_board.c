@@ -69,13 +69,13 @@ static void test_newest_list(void **state)
         assert_int_equal(told.messages, 2);
         assert_int_equal(told.has_older, capped == 1);
         assert_int_equal(web_board_look(&fixture, &fixture.world.queries), 2);
-        assert_int_equal(fixture.world.order, MSG_ORDER_NEWEST);
+        assert_int_equal(fixture.world.order, HEARSAY_ORDER_NEWEST);
         assert_int_equal(fixture.world.k, 100);
     }
     view.order = VIEW_NEAREST;
     assert_int_equal(web_board_list(&fixture, &view).messages, 2);
     assert_int_equal(web_board_look(&fixture, &fixture.world.queries), 3);
-    assert_int_equal(fixture.world.order, MSG_ORDER_SIMILARITY);
+    assert_int_equal(fixture.world.order, HEARSAY_ORDER_SIMILARITY);
     assert_int_equal(fixture.world.k, 3);
     web_board_stop(&fixture);
 }
@@ -83,13 +83,14 @@ static void test_newest_list(void **state)
 /* A text of which nothing can be seen is shown as a message without a text, whoever sent it. */
 static void test_text_of_nothing(void **state)
 {
+    static const uint8_t id[HEARSAY_ID_BYTES];
     static const char *const texts[] = {"tea", " ", "\xe2\x80\x8b", "\xcc\x81", ""};
     (void)state;
 
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        struct hearsay_result result = {.media_type = "text/plain",
-                                        .payload = (const uint8_t *)texts[i],
-                                        .payload_bytes = strlen(texts[i])};
+        struct hearsay_result result = {.id = hearsay_bytes(id, sizeof(id)),
+                                        .media_type = hearsay_text("text/plain"),
+                                        .payload = hearsay_bytes(texts[i], strlen(texts[i]))};
         struct board_message message;
 
         assert_true(answer_borrow(&result, &message));
@@ -101,13 +102,13 @@ static void test_text_of_nothing(void **state)
 /* Returns how many messages a page of two shows if hearsayd answers with these times. */
 static size_t count_listed(const int64_t *times_ms, size_t count, bool is_by_time)
 {
-    struct hearsay_result results[4] = {{.media_type = NULL}};
+    struct hearsay_result results[4] = {{.epoch = 0}};
     const struct hearsay_results found = {.results = results, .result_count = count};
 
     for (size_t i = 0; i < count; i++) {
-        results[i].media_type = i == 1 ? HEARSAY_SEALED_TYPE : "text/plain";
-        results[i].payload = (const uint8_t *)"tea";
-        results[i].payload_bytes = 3;
+        results[i].id = hearsay_bytes("sixteen bytes id", HEARSAY_ID_BYTES);
+        results[i].media_type = hearsay_text(i == 1 ? HEARSAY_SEALED_TYPE : "text/plain");
+        results[i].payload = hearsay_bytes("tea", 3);
         results[i].deposited_ms = times_ms[i];
     }
     struct answer *answer = answer_of_results(&found, 2, is_by_time, "cafe");

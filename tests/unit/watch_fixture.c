@@ -9,7 +9,7 @@
 #include "daemon/watch/watch.h"
 #include "tests/lib/check.h"
 
-static void note_push(struct watch_client *client, const struct msg_match *match)
+static void note_push(struct watch_client *client, const struct hearsay_match *match)
 {
     assert_true(client->count < WATCH_FIXTURE_PUSHES_MAX);
     assert_true(client->room > 0);
@@ -194,7 +194,7 @@ void watch_fixture_deposit_for(struct watch_fixture *fixture, unsigned place, ui
 
     id[0] = (uint8_t)number;
     memcpy(id + 1, &number, sizeof(number));
-    request.deposit = (struct msg_deposit){
+    request.deposit = (struct hearsay_deposit){
         .host = {fixture->host, fixture->host != NULL ? strlen(fixture->host) : 0},
         .id = {id, sizeof(id)},
         .filter = {filter_of(place), WATCH_FIXTURE_FILTER_BYTES},
@@ -224,15 +224,15 @@ void watch_fixture_watch_place(struct watch_fixture *fixture, struct watch_clien
         .filter = {filter_of(place), WATCH_FIXTURE_FILTER_BYTES}};
     struct hearsay_request request = {.id = 5, .name = "watch", .kind = HEARSAY_REQUEST_WATCH};
 
-    request.watch.query = (struct msg_query){
+    request.watch.query = (struct hearsay_query){
         .host = {fixture->host, fixture->host != NULL ? strlen(fixture->host) : 0},
         .parts = &part,
         .part_count = 1,
         .max_distance_ppm = 500000,
         .since_ms = INT64_MIN,
         .until_ms = INT64_MAX,
-        .metric = MSG_METRIC_BITS,
-        .order = MSG_ORDER_SIMILARITY,
+        .metric = HEARSAY_METRIC_BITS,
+        .order = HEARSAY_ORDER_SIMILARITY,
         .scope = HEARSAY_SCOPE_HERE,
         .with_payload = with_payload,
     };

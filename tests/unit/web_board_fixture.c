@@ -58,7 +58,7 @@ static void answer_query(const struct web_board_world *world, const struct hears
         {HEARSAY_SEALED_TYPE, sizeof(HEARSAY_SEALED_TYPE) - 1},
         {"image/png", 9}};
     struct hearsay_response response = {.id = request->id, .kind = HEARSAY_RESPONSE_RESULTS};
-    struct msg_result results[3];
+    struct hearsay_result results[3];
     memset(results, 0, sizeof(results));
     for (size_t i = 0; i < 3; i++) {
         results[i].id = (struct hearsay_bytes){ids[i], LIMIT_ID_BYTES};

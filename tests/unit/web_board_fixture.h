@@ -26,9 +26,9 @@ struct web_board_world {
     unsigned hellos;    /* connections on behalf of phones */
     uint8_t phones[32]; /* last bytes of their addresses */
     unsigned queries;
-    uint32_t k;           /* of the last query */
-    enum msg_order order; /* of the last query */
-    bool is_capped;       /* one sender has too many messages */
+    uint32_t k;               /* of the last query */
+    enum hearsay_order order; /* of the last query */
+    bool is_capped;           /* one sender has too many messages */
     unsigned gets;
     unsigned places;
     unsigned asker; /* last byte of the phone that the last of these three named; 0: nobody */

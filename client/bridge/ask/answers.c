@@ -40,7 +40,8 @@ static void refuse_query(struct answers *answers, const char *reply)
     }
 }
 
-static void send_answer(struct answers *answers, const char *reply, const struct msg_results *found)
+static void send_answer(struct answers *answers, const char *reply,
+                        const struct hearsay_results *found)
 {
     struct msg_peer_results results = {
         .store_id = {hearsay_welcome(link_server(answers->link))->store_id, LIMIT_ID_BYTES},
@@ -61,7 +62,7 @@ static void send_answer(struct answers *answers, const char *reply, const struct
 /* --- to hearsayd ------------------------------------------------------------------------------ */
 
 /* Whether a neighbour may ask this: messages of epochs do not leave the site. */
-static bool is_open(const struct msg_query *query)
+static bool is_open(const struct hearsay_query *query)
 {
     for (size_t i = 0; i < query->part_count; i++) {
         if (query->parts[i].epoch != 0) {
@@ -72,7 +73,7 @@ static bool is_open(const struct msg_query *query)
 }
 
 /* Takes what the query costs beyond the token that was taken when it came. */
-static bool pay_rest(struct answers *answers, const char *asker, const struct msg_query *asked,
+static bool pay_rest(struct answers *answers, const char *asker, const struct hearsay_query *asked,
                      int64_t now_ms)
 {
     uint32_t pages = asked->k > 0 ? (asked->k - 1) / ANSWERS_PAGE : 0;
@@ -84,7 +85,7 @@ static bool pay_rest(struct answers *answers, const char *asker, const struct ms
 static bool submit_letter(struct answers *answers, const struct msg_letter *letter,
                           const char *asker, int64_t now_ms, uint64_t *out_ticket)
 {
-    const struct msg_query *asked = &letter->peer_query.query;
+    const struct hearsay_query *asked = &letter->peer_query.query;
     struct hearsay_error error;
     struct hearsay_request request = {.kind = HEARSAY_REQUEST_QUERY, .query = *asked};
 
@@ -94,8 +95,8 @@ static bool submit_letter(struct answers *answers, const struct msg_letter *lett
     }
     request.query.host = (struct hearsay_text){answers->host, strlen(answers->host)};
     request.query.scope = HEARSAY_SCOPE_HERE;
-    if (asked->order != MSG_ORDER_NEWEST) { /* TIME sorts the messages of SIMILARITY */
-        request.query.order = MSG_ORDER_SIMILARITY;
+    if (asked->order != HEARSAY_ORDER_NEWEST) { /* TIME sorts the messages of SIMILARITY */
+        request.query.order = HEARSAY_ORDER_SIMILARITY;
     }
     request.query.wait_ms = LIMIT_WAIT_MS_DEFAULT;
     request.query.max_staleness_ms = UINT64_MAX;

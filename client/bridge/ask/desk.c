@@ -9,7 +9,6 @@
 #include "client/bridge/wire/subject.h"
 #include "client/hearsay.h"
 #include "client/link/link.h"
-#include "client/relay.h"
 #include "proto/codec/letter.h"
 
 enum { LINK_RETRY_MS = 1000, CLOCK_MS = 30 * 1000, ROUNDS_MAX = SHUFFLE_MAX };
@@ -47,7 +46,7 @@ static void note_trouble(struct desk *desk, const char *why)
 /* --- answers to hearsayd ---------------------------------------------------------------------- */
 
 /* Answers an ask. NULL: there is no answer, for the reason `why`. */
-static void answer_ask(struct desk *desk, uint64_t ask_id, const struct msg_results *results,
+static void answer_ask(struct desk *desk, uint64_t ask_id, const struct hearsay_results *results,
                        const char *why)
 {
     struct hearsay_request request = {.kind = HEARSAY_REQUEST_ANSWERED,
@@ -100,7 +99,7 @@ static bool send_query(void *context, struct round *round, uint32_t peer, const 
     return wire_request(desk->wire, &letter, 2 * ROUND_WAVE_MS, on_answer, round, peer);
 }
 
-static void finish_round(void *context, struct round *round, const struct msg_results *results)
+static void finish_round(void *context, struct round *round, const struct hearsay_results *results)
 {
     struct desk *desk = context;
 
@@ -213,21 +212,16 @@ static void take_ask(struct desk *desk, const struct hearsay_ask *ask)
     set_tick(desk);
 }
 
-static void on_responded(void *context, const struct hearsay_response *response)
+static void on_replied(void *context, const struct hearsay_reply *reply)
 {
     struct desk *desk = context;
+    const struct hearsay_response *response = &reply->response;
 
     if (response->kind == HEARSAY_RESPONSE_ASK) {
         take_ask(desk, &response->ask);
     } else if (response->kind == HEARSAY_RESPONSE_PONG && response->id == desk->ping) {
         hoods_set_clock(desk->hoods, response->pong.now_ms - (int64_t)uv_now(desk->loop));
     }
-}
-
-static void on_replied(void *context, const struct hearsay_reply *reply)
-{
-    (void)context;
-    (void)reply;
 }
 
 /* All asks that have arrived are in the shuffle: those that may go out go out in random order. */
@@ -318,9 +312,7 @@ static void open_link(struct desk *desk)
         desk->link = NULL;
         note_trouble(desk, error.sentence);
         (void)uv_timer_start(&desk->retry, on_retry, LINK_RETRY_MS, 0);
-        return;
     }
-    link_relay(desk->link, on_responded);
 }
 
 /* --- beginning and end ------------------------------------------------------------------------ */

@@ -104,15 +104,9 @@ static void on_greeted(void *context)
     home_take_turn(home);
 }
 
-static void on_responded(void *context, const struct hearsay_response *response)
-{
-    home_take_response(context, response);
-}
-
 static void on_replied(void *context, const struct hearsay_reply *reply)
 {
-    (void)context;
-    (void)reply;
+    home_take_response(context, &reply->response);
 }
 
 static void on_rested(void *context)
@@ -144,9 +138,7 @@ static void open_link(struct home *home)
         home->link = NULL;
         home_note_trouble(home, "no connection to hearsayd", error.sentence);
         try_later(home);
-        return;
     }
-    link_relay(home->link, on_responded);
 }
 
 /* --- beginning and end ------------------------------------------------------------------------ */

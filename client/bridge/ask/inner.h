@@ -316,8 +316,8 @@ struct kept {
     struct kept *next;
     uint32_t peer;
     char host[BRIDGE_NAME_BYTES];
-    struct msg_result *results; /* count of them; they borrow from this block */
-    struct hood_found *found;   /* of the same, for the search */
+    struct hearsay_result *results; /* count of them; they borrow from this block */
+    struct hood_found *found;       /* of the same, for the search */
     uint32_t count;
     size_t payload_bytes;
 };
@@ -328,8 +328,8 @@ struct kept {
  * payload_most bytes.
  * NULL: no memory.
  */
-struct kept *kept_new(const struct msg_results *results, uint32_t k, uint32_t bits, uint32_t peer,
-                      const char *host, size_t payload_most);
+struct kept *kept_new(const struct hearsay_results *results, uint32_t k, uint32_t bits,
+                      uint32_t peer, const char *host, size_t payload_most);
 
 /* --- round ------------------------------------------------------------------------------------ */
 
@@ -357,7 +357,7 @@ struct round_events {
     bool (*send)(void *context, struct round *round, uint32_t peer, const void *data, size_t size);
     /* The round is over; the caller frees it. `results` is borrowed for the call. NULL: there is no
      * answer. */
-    void (*done)(void *context, struct round *round, const struct msg_results *results);
+    void (*done)(void *context, struct round *round, const struct hearsay_results *results);
 };
 
 /*

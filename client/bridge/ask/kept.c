@@ -15,17 +15,18 @@ struct layout {
     size_t end;
 };
 
-static size_t bytes_of(const struct msg_result *result)
+static size_t bytes_of(const struct hearsay_result *result)
 {
     return result->id.count + result->media_type.length + 1 + result->payload.count +
            result->filter.count;
 }
 
-static struct layout plan_block(const struct msg_results *results, uint32_t count, uint32_t bits)
+static struct layout plan_block(const struct hearsay_results *results, uint32_t count,
+                                uint32_t bits)
 {
     struct layout layout = {.results = sizeof(struct kept)};
 
-    layout.found = layout.results + count * sizeof(struct msg_result);
+    layout.found = layout.results + count * sizeof(struct hearsay_result);
     layout.filters = layout.found + count * sizeof(struct hood_found);
     layout.bytes = layout.filters + count * bloom_words(bits) * sizeof(uint64_t);
     layout.end = layout.bytes;
@@ -50,10 +51,10 @@ static const void *keep_bytes(uint8_t **at, const void *data, size_t count)
 }
 
 /* Copies one result; `used` are the bytes of payloads so far. */
-static void keep_result(const struct msg_result *from, struct kept *kept, uint8_t **at,
+static void keep_result(const struct hearsay_result *from, struct kept *kept, uint8_t **at,
                         size_t payload_most)
 {
-    struct msg_result *to = &kept->results[kept->count];
+    struct hearsay_result *to = &kept->results[kept->count];
     bool has_payload =
         from->payload.data != NULL && from->payload.count <= payload_most - kept->payload_bytes;
 
@@ -75,8 +76,8 @@ static void keep_result(const struct msg_result *from, struct kept *kept, uint8_
     kept->payload_bytes += from->payload.count;
 }
 
-struct kept *kept_new(const struct msg_results *results, uint32_t k, uint32_t bits, uint32_t peer,
-                      const char *host, size_t payload_most)
+struct kept *kept_new(const struct hearsay_results *results, uint32_t k, uint32_t bits,
+                      uint32_t peer, const char *host, size_t payload_most)
 {
     uint32_t count = results->result_count < k ? (uint32_t)results->result_count : k;
     struct layout layout = plan_block(results, count, bits);
@@ -88,13 +89,13 @@ struct kept *kept_new(const struct msg_results *results, uint32_t k, uint32_t bi
     }
     *kept = (struct kept){.peer = peer};
     msg_text_copy(kept->host, sizeof(kept->host), host, strlen(host));
-    kept->results = (struct msg_result *)(void *)(block + layout.results);
+    kept->results = (struct hearsay_result *)(void *)(block + layout.results);
     kept->found = (struct hood_found *)(void *)(block + layout.found);
     uint64_t *filter = (uint64_t *)(void *)(block + layout.filters);
     uint8_t *at = block + layout.bytes;
 
     for (uint32_t i = 0; i < count; i++) {
-        const struct msg_result *from = &results->results[i];
+        const struct hearsay_result *from = &results->results[i];
 
         if (from->id.count != MESSAGE_ID_BYTES || from->epoch != 0 ||
             bloom_load(filter, bits, from->filter.data, from->filter.count) != 0) {

@@ -13,9 +13,9 @@ struct round {
     void *context;
     uint64_t ask_id;
     size_t frame_bytes;
-    struct bytes copy;      /* of the query, as a letter */
-    struct arena arena;     /* of `asked` */
-    struct msg_query asked; /* borrows from `copy` and `arena` */
+    struct bytes copy;          /* of the query, as a letter */
+    struct arena arena;         /* of `asked` */
+    struct hearsay_query asked; /* borrows from `copy` and `arena` */
     struct hood_query hood_query;
     struct index_query query;
     struct index_part parts[LIMIT_PARTS];
@@ -65,7 +65,7 @@ uint32_t round_waves(const struct round *round)
 /* --- the query -------------------------------------------------------------------------------- */
 
 /* Copies the query by writing it as a letter and reading it again. False: no memory. */
-static bool copy_query(struct round *round, const struct msg_query *query)
+static bool copy_query(struct round *round, const struct hearsay_query *query)
 {
     struct msg_letter letter = {.kind = MSG_LETTER_PEER_QUERY, .peer_query = {.query = *query}};
     struct msg_error error;
@@ -82,7 +82,7 @@ static bool copy_query(struct round *round, const struct msg_query *query)
 /* Reads the filters of the parts. False: one does not fit the profile, or no memory. */
 static bool load_parts(struct round *round)
 {
-    const struct msg_query *asked = &round->asked;
+    const struct hearsay_query *asked = &round->asked;
     size_t words = bloom_words(round->circle->profile.bits);
     uint32_t bits = round->circle->profile.bits;
 
@@ -111,10 +111,10 @@ static bool load_parts(struct round *round)
 
 static void fill_query(struct round *round)
 {
-    const struct msg_query *asked = &round->asked;
+    const struct hearsay_query *asked = &round->asked;
 
     for (size_t i = 0; i < asked->exclude_count; i++) {
-        const struct msg_slice *slice = &asked->exclude[i];
+        const struct hearsay_slice *slice = &asked->exclude[i];
 
         round->slices[i] = (struct scalable_slice){.bits = slice->bits.data,
                                                    .byte_count = (uint32_t)slice->bits.count,
@@ -128,8 +128,8 @@ static void fill_query(struct round *round)
         .max_distance_ppm = asked->max_distance_ppm,
         .since_ms = asked->since_ms,
         .until_ms = asked->until_ms,
-        .metric = asked->metric == MSG_METRIC_PHI ? INDEX_METRIC_PHI : INDEX_METRIC_BITS,
-        .order = asked->order == MSG_ORDER_NEWEST ? INDEX_ORDER_NEWEST : INDEX_ORDER_SIMILARITY,
+        .metric = asked->metric == HEARSAY_METRIC_PHI ? INDEX_METRIC_PHI : INDEX_METRIC_BITS,
+        .order = asked->order == HEARSAY_ORDER_NEWEST ? INDEX_ORDER_NEWEST : INDEX_ORDER_SIMILARITY,
         .exclude = round->slices,
         .exclude_count = (uint32_t)asked->exclude_count,
     };
@@ -200,9 +200,9 @@ static const struct kept *find_kept(const struct round *round, uint32_t peer)
 }
 
 /* The result without its payload. */
-static struct msg_result bare_result(const struct msg_result *result)
+static struct hearsay_result bare_result(const struct hearsay_result *result)
 {
-    struct msg_result bare = *result;
+    struct hearsay_result bare = *result;
 
     if (bare.media_type.text != NULL || bare.payload.data != NULL) {
         bare.media_type = (struct hearsay_text){NULL, 0};
@@ -217,13 +217,13 @@ static struct msg_result bare_result(const struct msg_result *result)
  * payloads, and then the payloads that do not fit, nearest first. Returns how many results are
  * left.
  */
-static uint32_t fit_frame(const struct round *round, struct msg_result *results, uint32_t count)
+static uint32_t fit_frame(const struct round *round, struct hearsay_result *results, uint32_t count)
 {
     size_t used = ROUND_REST_BYTES;
     uint32_t fitting = 0;
 
     for (; fitting < count; fitting++) {
-        struct msg_result bare = bare_result(&results[fitting]);
+        struct hearsay_result bare = bare_result(&results[fitting]);
         size_t bytes = codec_result_bytes(&bare);
 
         if (used + bytes > round->frame_bytes) {
@@ -232,7 +232,7 @@ static uint32_t fit_frame(const struct round *round, struct msg_result *results,
         used += bytes;
     }
     for (uint32_t i = 0; i < fitting; i++) {
-        struct msg_result bare = bare_result(&results[i]);
+        struct hearsay_result bare = bare_result(&results[i]);
         size_t whole = used - codec_result_bytes(&bare) + codec_result_bytes(&results[i]);
 
         if (whole <= round->frame_bytes) {
@@ -245,7 +245,7 @@ static uint32_t fit_frame(const struct round *round, struct msg_result *results,
 }
 
 static uint32_t gather_results(struct round *round, const struct nearest_candidate *found,
-                               uint32_t count, struct msg_result *out)
+                               uint32_t count, struct hearsay_result *out)
 {
     uint32_t used = 0;
 
@@ -267,7 +267,7 @@ static void finish_round(struct round *round)
     struct hood_outcome outcome;
     uint32_t count = 0;
     const struct nearest_candidate *found = hood_search_results(round->search, &count, &outcome);
-    struct msg_result *list = calloc((size_t)count + 1, sizeof(*list));
+    struct hearsay_result *list = calloc((size_t)count + 1, sizeof(*list));
 
     uint32_t skipped = round->circle->skipped_count;
 
@@ -279,7 +279,7 @@ static void finish_round(struct round *round)
         return;
     }
     count = gather_results(round, found, count, list);
-    struct msg_results results = {
+    struct hearsay_results results = {
         .results = list,
         .result_count = count,
         .exact = outcome.is_complete && !round->is_partial,
@@ -303,7 +303,7 @@ static bool write_letter(const struct round *round, struct bytes *out)
 {
     struct msg_letter letter = {.kind = MSG_LETTER_PEER_QUERY,
                                 .peer_query = {.query = round->asked}};
-    struct msg_query *query = &letter.peer_query.query;
+    struct hearsay_query *query = &letter.peer_query.query;
 
     query->wait_ms = LIMIT_WAIT_MS_DEFAULT; /* as if absent: the neighbour reads none of these */
     query->max_staleness_ms = UINT64_MAX;

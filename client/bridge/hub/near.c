@@ -68,7 +68,7 @@ static void on_replied(void *context, const struct hearsay_reply *reply)
     struct near *near = context;
     struct call **at = &near->calls;
 
-    while (*at != NULL && (*at)->ticket != reply->ticket) {
+    while (*at != NULL && (*at)->ticket != reply->response.id) {
         at = &(*at)->next;
     }
     struct call *call = *at;
@@ -78,7 +78,7 @@ static void on_replied(void *context, const struct hearsay_reply *reply)
     }
     *at = call->next;
     if (call->done != NULL) {
-        bool is_error = reply->kind == HEARSAY_REPLY_ERROR;
+        bool is_error = reply->response.kind == HEARSAY_RESPONSE_ERROR;
 
         call->done(call->context, is_error ? NULL : reply, is_error ? &reply->error : NULL);
     }

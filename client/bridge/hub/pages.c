@@ -95,18 +95,18 @@ static void on_changed(void *context, const struct hearsay_reply *reply,
         return;
     }
     if (asked->ask.kind == MSG_PAGE_STATES) {
-        send_changes(asked, &reply->changed);
+        send_changes(asked, &reply->response.changed);
         return;
     }
-    for (size_t i = 0; i < reply->changed.change_count; i++) {
-        if (feed_digest_add(&asked->digest, &reply->changed.changes[i],
+    for (size_t i = 0; i < reply->response.changed.change_count; i++) {
+        if (feed_digest_add(&asked->digest, &reply->response.changed.changes[i],
                             asked->ask.deposited_before_ms, asked->ask.expires_after_ms) != 0) {
             asked->is_used = false; /* no memory: silent, as above */
             return;
         }
     }
-    asked->after = reply->changed.next;
-    if (reply->changed.more) {
+    asked->after = reply->response.changed.next;
+    if (reply->response.changed.more) {
         asked->is_used = ask_feed(asked);
     } else {
         struct msg_page page = {.count = asked->digest.count, .digest = asked->digest.digest};

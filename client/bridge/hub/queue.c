@@ -98,9 +98,9 @@ static void on_applied(void *context, const struct hearsay_reply *reply,
             queue->span = 2 * sent;
         }
         drop_items(queue, sent);
-        queue->not_kept += reply->applied.not_kept;
-        if (reply->applied.no_room > 0) {
-            queue->events->no_room(queue->context, reply->applied.no_room);
+        queue->not_kept += reply->response.applied.not_kept;
+        if (reply->response.applied.no_room > 0) {
+            queue->events->no_room(queue->context, reply->response.applied.no_room);
         }
         queue_go(queue);
         queue->events->moved(queue->context);

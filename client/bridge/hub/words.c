@@ -238,12 +238,12 @@ static void on_changed(void *context, const struct hearsay_reply *reply,
         }
         return;
     }
-    words->waiting = reply->changed.waiting;
-    words->since_ms = reply->changed.waiting_since_ms;
+    words->waiting = reply->response.changed.waiting;
+    words->since_ms = reply->response.changed.waiting_since_ms;
     if (words->is_counting) {
         read_later(words, words->on_way != NULL ? RETRY_MS : 0);
     } else if (wire_is_joined(words->shared.wire)) {
-        take_page(words, &reply->changed);
+        take_page(words, &reply->response.changed);
     } else {
         begin_look(words); /* the hub may have lost what it had */
         read_later(words, AWAY_MS);

@@ -184,13 +184,13 @@ bool apply_take_reply(struct apply *apply, const struct hearsay_reply *reply)
 {
     struct apply_job *job = apply->first;
 
-    if (apply->ticket == 0 || reply->ticket != apply->ticket || job == NULL) {
+    if (apply->ticket == 0 || reply->response.id != apply->ticket || job == NULL) {
         return false;
     }
     apply->ticket = 0;
-    if (reply->kind == HEARSAY_REPLY_APPLIED) {
-        apply->applied += reply->applied.changed;
-        count_no_room(apply, job, reply->applied.no_room);
+    if (reply->response.kind == HEARSAY_RESPONSE_APPLIED) {
+        apply->applied += reply->response.applied.changed;
+        count_no_room(apply, job, reply->response.applied.no_room);
         job->begin += job->span;
         job->span *= 2;
         job->span = job->span < job->count - job->begin ? job->span : job->count - job->begin;

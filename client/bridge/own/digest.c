@@ -45,7 +45,7 @@ static void on_page(void *context, const struct msg_page_ask *ask, const struct 
 
 bool digest_take_reply(struct digest *digest, const struct hearsay_reply *reply)
 {
-    const struct hearsay_changed *changed = &reply->changed;
+    const struct hearsay_changed *changed = &reply->response.changed;
     struct msg_page_ask ask = {.kind = MSG_PAGE_DIGEST,
                                .deposited_before_ms = digest->deposited_before_ms,
                                .expires_after_ms = digest->expires_after_ms};
@@ -53,11 +53,11 @@ bool digest_take_reply(struct digest *digest, const struct hearsay_reply *reply)
     if (digest->ticket != 0 && digest->reader[0] != '\0') {
         ask.reader = (struct hearsay_text){digest->reader, strlen(digest->reader)};
     }
-    if (digest->ticket == 0 || reply->ticket != digest->ticket) {
+    if (digest->ticket == 0 || reply->response.id != digest->ticket) {
         return false;
     }
     digest->ticket = 0;
-    if (reply->kind != HEARSAY_REPLY_CHANGED) {
+    if (reply->response.kind != HEARSAY_RESPONSE_CHANGED) {
         end_with(digest, DIGEST_UNKNOWN);
         return true;
     }

@@ -155,19 +155,20 @@ static bool is_cursor_wrong(const struct host *host, const struct hearsay_error 
 static void take_changes(struct host *host, const struct hearsay_reply *reply)
 {
     host->ticket = 0;
-    if (reply->kind == HEARSAY_REPLY_CHANGED && host->claim.state == CLAIM_OWNER) {
+    if (reply->response.kind == HEARSAY_RESPONSE_CHANGED && host->claim.state == CLAIM_OWNER) {
         host->error[0] = '\0';
-        if (reply->changed.change_count > 0) {
-            publish_page(host, &reply->changed);
+        if (reply->response.changed.change_count > 0) {
+            publish_page(host, &reply->response.changed);
         } else { /* numbers may be skipped: the mark of a restored host is not told */
-            host->cursor.seq = reply->changed.next;
+            host->cursor.seq = reply->response.changed.next;
             claim_caught_up(&host->claim);
             ask_feed(host);
         }
-    } else if (reply->kind == HEARSAY_REPLY_ERROR && is_cursor_wrong(host, &reply->error)) {
+    } else if (reply->response.kind == HEARSAY_RESPONSE_ERROR &&
+               is_cursor_wrong(host, &reply->error)) {
         claim_rewind(&host->claim, "hearsayd has lower numbers than were published");
         ask_feed(host);
-    } else if (reply->kind == HEARSAY_REPLY_ERROR) {
+    } else if (reply->response.kind == HEARSAY_RESPONSE_ERROR) {
         note_trouble(host, "hearsayd gives no changes", reply->error.sentence);
         try_later(host);
     }
@@ -373,7 +374,7 @@ static void on_replied(void *context, const struct hearsay_reply *reply)
 {
     struct host *host = context;
 
-    if (reply->ticket == host->ticket && host->ticket != 0) {
+    if (reply->response.id == host->ticket && host->ticket != 0) {
         take_changes(host, reply);
     } else if (!apply_take_reply(&host->apply, reply)) {
         (void)compare_take_reply(&host->compare, reply);

@@ -183,11 +183,11 @@ int cli_parse_id(const struct cli *cli, const char *text, uint8_t out_id[HEARSAY
     return CLI_DONE;
 }
 
-uint32_t cli_count_bits(const struct hearsay_filter *filter)
+uint32_t cli_count_bits(struct hearsay_bytes filter)
 {
     uint32_t count = 0;
-    for (uint32_t i = 0; i < filter->byte_count; i++) {
-        for (uint8_t left = filter->bytes[i]; left != 0; left &= (uint8_t)(left - 1)) {
+    for (size_t i = 0; i < filter.count; i++) {
+        for (uint8_t left = filter.data[i]; left != 0; left &= (uint8_t)(left - 1)) {
             count++;
         }
     }

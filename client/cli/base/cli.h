@@ -184,7 +184,7 @@ int cli_host_columns(const struct hearsay_welcome *welcome, int least);
 int cli_parse_id(const struct cli *cli, const char *text, uint8_t out_id[HEARSAY_ID_BYTES]);
 
 /* The number of set bits of a filter. */
-uint32_t cli_count_bits(const struct hearsay_filter *filter);
+uint32_t cli_count_bits(struct hearsay_bytes filter);
 
 /* Prints the error that the argument `word` is one too many. Returns CLI_USAGE. */
 int cli_misuse_word(const struct cli *cli, const char *word);

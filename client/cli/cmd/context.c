@@ -80,7 +80,7 @@ static json_t *json_positions(const struct hearsay_filter *filter)
 static int print_json(const struct cli *cli, const struct shown *shown)
 {
     json_t *labels = json_array();
-    uint32_t set = cli_count_bits(&shown->filter);
+    uint32_t set = cli_count_bits(hearsay_filter_bytes(&shown->filter));
     for (size_t i = 0; i < shown->label_count; i++) {
         struct hearsay_filter filter;
         int code = encode_label(cli, shown, i, &filter);
@@ -113,7 +113,7 @@ static void print_positions(FILE *stream, const struct hearsay_filter *filter)
 static int print_lines(const struct cli *cli, const struct shown *shown)
 {
     FILE *stream = cli->out.stream;
-    uint32_t set = cli_count_bits(&shown->filter);
+    uint32_t set = cli_count_bits(hearsay_filter_bytes(&shown->filter));
     (void)fprintf(stream, "profile  %s\nlabels   %zu\n", shown->profile, shown->label_count);
     for (size_t i = 0; i < shown->label_count; i++) {
         struct hearsay_filter filter;
@@ -127,7 +127,7 @@ static int print_lines(const struct cli *cli, const struct shown *shown)
                       (int)(strlen(shown->labels[i]) < 30 ? 30 - strlen(shown->labels[i]) : 1), "");
         print_positions(stream, &filter);
     }
-    if (cli_count_bits(&shown->joint) > 0) {
+    if (cli_count_bits(hearsay_filter_bytes(&shown->joint)) > 0) {
         (void)fprintf(stream, "%-32s", "joint");
         print_positions(stream, &shown->joint);
     }

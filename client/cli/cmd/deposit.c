@@ -49,17 +49,23 @@ struct left {
     struct hearsay_deposited deposited;
 };
 
+/* Whether the message survives a power cut of the server. */
+static bool is_durable(const struct hearsay_deposited *deposited)
+{
+    return deposited->durability != HEARSAY_DURABILITY_RELAXED;
+}
+
 static int print_json(const struct cli *cli, const struct left *left, uint64_t epoch)
 {
     const struct hearsay_receipt *receipt = &left->receipt;
     const struct hearsay_deposited *deposited = &left->deposited;
-    json_t *line = json_pack("{s:o, s:o, s:o, s:o, s:I, s:b, s:b, s:b}", "id",
-                             out_json_hex(receipt->id, HEARSAY_ID_BYTES), "withdraw_token",
-                             out_json_hex(receipt->token, HEARSAY_TOKEN_BYTES), "deposited",
-                             out_json_time(deposited->deposited_ms), "expires",
-                             out_json_time(deposited->expires_ms), "epoch", (json_int_t)epoch,
-                             "durable", deposited->durable ? 1 : 0, "held", deposited->held ? 1 : 0,
-                             "without_here", deposited->without_here ? 1 : 0);
+    json_t *line = json_pack(
+        "{s:o, s:o, s:o, s:o, s:I, s:b, s:b, s:b}", "id",
+        out_json_hex(receipt->id, HEARSAY_ID_BYTES), "withdraw_token",
+        out_json_hex(receipt->token, HEARSAY_TOKEN_BYTES), "deposited",
+        out_json_time(deposited->deposited_ms), "expires", out_json_time(deposited->expires_ms),
+        "epoch", (json_int_t)epoch, "durable", is_durable(deposited) ? 1 : 0, "held",
+        deposited->held ? 1 : 0, "without_here", deposited->without_here ? 1 : 0);
     return cli_print_json(cli, line);
 }
 
@@ -89,7 +95,7 @@ static void print_lines(const struct cli *cli, const struct left *left, bool is_
                      "people here may not find it: its context lacks what the access point says "
                      "is around it");
     }
-    if (!deposited->durable) {
+    if (!is_durable(deposited)) {
         cli_complain(cli, "this server may lose the last moments to a power cut");
     }
 }
@@ -128,23 +134,19 @@ static int deposit_send(const struct cli *cli, const struct hearsay_group *group
 {
     struct hearsay_error error;
     struct hearsay_content sealed = {.payload = NULL};
-    uint8_t id[HEARSAY_ID_BYTES];
     if (group != NULL) {
-        hearsay_make_id(id);
-        struct hearsay_sealing plain = {.id = id,
-                                        .media_type = request->media_type,
-                                        .payload = request->payload,
-                                        .payload_bytes = request->payload_bytes};
+        struct hearsay_sealing plain = {.id = request->id.data,
+                                        .media_type = request->media_type.text,
+                                        .payload = request->payload.data,
+                                        .payload_bytes = request->payload.count};
         if (hearsay_group_seal(group, &plain, &sealed, &error) != HEARSAY_OK) {
             return cli_report(cli, &error);
         }
-        request->id = id;
-        request->media_type = sealed.media_type;
-        request->payload = sealed.payload;
-        request->payload_bytes = sealed.payload_bytes;
+        request->media_type = hearsay_text(sealed.media_type);
+        request->payload = hearsay_bytes(sealed.payload, sealed.payload_bytes);
     }
-    int status = hearsay_deposit(cli->connection, request, cli_timeout(cli), &out_left->receipt,
-                                 &out_left->deposited, &error);
+    int status =
+        hearsay_deposit(cli->connection, request, cli_timeout(cli), &out_left->deposited, &error);
     hearsay_content_free(&sealed);
     return status == HEARSAY_OK ? CLI_DONE : cli_report(cli, &error);
 }
@@ -179,16 +181,15 @@ static int deposit_deposit(const struct cli *cli, const struct deposit_options *
     made.labels = hearsay_context_labels(where->context, &made.label_count);
     fullness_warn(cli, &made, hearsay_welcome(cli->connection)->limits.deposit_fill_max_ppm);
     struct hearsay_deposit request;
-    hearsay_deposit_init(&request);
-    request.host = host->name;
-    request.filter = &filter;
-    request.epoch = epoch.number;
-    request.media_type = type;
-    request.payload = payload->bytes;
-    request.payload_bytes = payload->count;
-    request.ttl_s = (uint32_t)(chosen->ttl_ms / 1000);
-    request.reach = chosen->reach;
     struct left left;
+    hearsay_deposit_init(&request, &left.receipt);
+    request.host = hearsay_text(host->name);
+    request.filter = hearsay_filter_bytes(&filter);
+    request.epoch = epoch.number;
+    request.media_type = hearsay_text(type);
+    request.payload = hearsay_bytes(payload->bytes, payload->count);
+    request.ttl_s = (uint32_t)(chosen->ttl_ms / 1000);
+    request.reach_ppm = chosen->reach;
     code = deposit_send(cli, where->group, &request, &left);
     if (code != CLI_DONE) {
         return code;

@@ -19,13 +19,14 @@ static const struct args_option get_options[] = {
              "one line of JSON, with times and type"),
 };
 
-static int print_json(const struct cli *cli, const struct hearsay_message *message)
+static int print_json(const struct cli *cli, const struct hearsay_got *message)
 {
     json_t *line = json_pack(
-        "{s:o, s:I, s:o, s:o, s:s}", "id", out_json_hex(message->id, HEARSAY_ID_BYTES), "epoch",
-        (json_int_t)message->epoch, "deposited", out_json_time(message->deposited_ms), "expires",
-        out_json_time(message->expires_ms), "type", message->media_type);
-    out_json_payload(&line, message->media_type, message->payload, message->payload_bytes);
+        "{s:o, s:I, s:o, s:o, s:s}", "id", out_json_hex(message->id.data, HEARSAY_ID_BYTES),
+        "epoch", (json_int_t)message->epoch, "deposited", out_json_time(message->deposited_ms),
+        "expires", out_json_time(message->expires_ms), "type", message->media_type.text);
+    out_json_payload(&line, message->media_type.text, message->payload.data,
+                     message->payload.count);
     return cli_print_json(cli, line);
 }
 
@@ -33,20 +34,20 @@ static int print_json(const struct cli *cli, const struct hearsay_message *messa
  * Writes the bytes of the payload. To a terminal, writes only text, with control characters
  * escaped.
  */
-static int print_payload(const struct cli *cli, const struct hearsay_message *message)
+static int print_payload(const struct cli *cli, const struct hearsay_got *message)
 {
     FILE *stream = cli->out.stream;
-    const char *bytes = (const char *)message->payload;
-    size_t count = message->payload_bytes;
+    const char *bytes = (const char *)message->payload.data;
+    size_t count = message->payload.count;
     if (!cli->out.terminal) {
         (void)fwrite(bytes, 1, count, stream);
         return CLI_DONE;
     }
-    if (!out_is_text(message->media_type, message->payload, count)) {
+    if (!out_is_text(message->media_type.text, message->payload.data, count)) {
         char size[16];
         out_print_size(count, size);
         cli_complain(cli, "the message is %s of %s, not text: send standard output to a file", size,
-                     message->media_type);
+                     message->media_type.text);
         return CLI_NEGATIVE;
     }
     text_print_lines(stream, bytes, count);
@@ -58,15 +59,15 @@ static int print_payload(const struct cli *cli, const struct hearsay_message *me
 
 /* Decrypts a payload that the group has sealed, and prints it. */
 static int print_opened(const struct cli *cli, const struct get_options *chosen,
-                        const struct hearsay_group *group, const struct hearsay_message *message)
+                        const struct hearsay_group *group, const struct hearsay_got *message)
 {
     struct hearsay_error error;
     struct hearsay_content content;
-    struct hearsay_message opened = *message;
-    struct hearsay_sealing sealed = {.id = message->id,
-                                     .media_type = message->media_type,
-                                     .payload = message->payload,
-                                     .payload_bytes = message->payload_bytes};
+    struct hearsay_got opened = *message;
+    struct hearsay_sealing sealed = {.id = message->id.data,
+                                     .media_type = message->media_type.text,
+                                     .payload = message->payload.data,
+                                     .payload_bytes = message->payload.count};
     int status = hearsay_group_open(group, &sealed, &content, &error);
     if (status == HEARSAY_NOT_OURS) {
         cli_complain(cli, "the message is not this group's: its secret does not open it");
@@ -75,9 +76,8 @@ static int print_opened(const struct cli *cli, const struct get_options *chosen,
     if (status != HEARSAY_OK) {
         return cli_report(cli, &error);
     }
-    opened.media_type = content.media_type;
-    opened.payload = content.payload;
-    opened.payload_bytes = content.payload_bytes;
+    opened.media_type = hearsay_text(content.media_type);
+    opened.payload = hearsay_bytes(content.payload, content.payload_bytes);
     int code = chosen->json ? print_json(cli, &opened) : print_payload(cli, &opened);
     hearsay_content_free(&content);
     return code;
@@ -88,7 +88,7 @@ static int get_get(struct cli *cli, const struct get_options *chosen,
 {
     struct hearsay_error error;
     const struct hearsay_host *host = NULL;
-    const struct hearsay_message *message = NULL;
+    const struct hearsay_got *message = NULL;
     int code = connect_host(cli, chosen->host, &host);
     if (code != CLI_DONE) {
         return code;

@@ -44,19 +44,21 @@ static int here_print(const struct cli *cli, const struct here_options *options,
     if (hearsay_recent_filter(recent, NULL, &blended, &error) != HEARSAY_OK) {
         return cli_report(cli, &error);
     }
-    uint32_t set = cli_count_bits(&blended);
+    uint32_t set = cli_count_bits(hearsay_filter_bytes(&blended));
     uint32_t rounds = hearsay_recent_rounds(recent);
     if (!options->json) {
         (void)fprintf(cli->out.stream,
                       "%" PRIu32 " bits here, %" PRIu32 " of %" PRIu32 " in %" PRIu32
                       " round%s (%" PRIu32 ".%" PRIu32 " %%)\n",
-                      cli_count_bits(here), set, blended.bits, rounds, rounds == 1 ? "" : "s",
-                      set * 100 / blended.bits, set * 1000 / blended.bits % 10);
+                      cli_count_bits(hearsay_filter_bytes(here)), set, blended.bits, rounds,
+                      rounds == 1 ? "" : "s", set * 100 / blended.bits,
+                      set * 1000 / blended.bits % 10);
         return CLI_DONE;
     }
     json_t *line =
         json_pack("{s:s, s:I, s:I, s:I, s:o}", "profile", hearsay_recent_profile(recent), "rounds",
-                  (json_int_t)rounds, "here_bits", (json_int_t)cli_count_bits(here), "memory_bits",
+                  (json_int_t)rounds, "here_bits",
+                  (json_int_t)cli_count_bits(hearsay_filter_bytes(here)), "memory_bits",
                   (json_int_t)set, "filter", out_json_base64(blended.bytes, blended.byte_count));
     return cli_print_json(cli, line);
 }
@@ -87,18 +89,20 @@ static int here_remember(const struct cli *cli, const struct here_options *optio
 }
 
 static int print_json(const struct cli *cli, const struct hearsay_host *host,
-                      const struct hearsay_here *here)
+                      const struct hearsay_here_labels *here)
 {
-    json_t *line = json_pack("{s:s, s:o}", "host", host->name, "labels",
-                             cli_json_strings(here->labels, here->label_count));
-    return cli_print_json(cli, line);
+    json_t *labels = json_array();
+    for (size_t i = 0; i < here->label_count; i++) {
+        out_json_append(&labels, json_string(here->labels[i].text));
+    }
+    return cli_print_json(cli, json_pack("{s:s, s:o}", "host", host->name, "labels", labels));
 }
 
 static int print_labels(const struct cli *cli, const struct here_options *options,
                         const struct hearsay_host *host)
 {
     struct hearsay_error error;
-    const struct hearsay_here *here = NULL;
+    const struct hearsay_here_labels *here = NULL;
     int code = CLI_DONE;
     if (hearsay_here(cli->connection, host->name, cli_timeout(cli), &here, &error) != HEARSAY_OK) {
         return cli_report(cli, &error);
@@ -107,7 +111,7 @@ static int print_labels(const struct cli *cli, const struct here_options *option
         code = print_json(cli, host, here);
     }
     for (size_t i = 0; i < here->label_count && !options->json; i++) {
-        out_text(&cli->out, here->labels[i], 0);
+        out_text(&cli->out, here->labels[i].text, 0);
         (void)fputc('\n', cli->out.stream);
     }
     if (here->label_count == 0) {

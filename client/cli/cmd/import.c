@@ -149,19 +149,17 @@ static enum pump_verdict submit_deposit(struct import *import, struct pump_item 
          * A repeated import must send the same bytes, because the server refuses a known id with
          * other bytes.
          */
-        struct hearsay_sealing plain = {.id = deposit->id,
-                                        .media_type = deposit->media_type,
-                                        .payload = deposit->payload,
-                                        .payload_bytes = deposit->payload_bytes,
+        struct hearsay_sealing plain = {.id = deposit->id.data,
+                                        .media_type = deposit->media_type.text,
+                                        .payload = deposit->payload.data,
+                                        .payload_bytes = deposit->payload.count,
                                         .is_repeatable = true};
         status = hearsay_group_seal(import->group, &plain, &sealed, &error);
-        deposit->media_type = sealed.media_type;
-        deposit->payload = sealed.payload;
-        deposit->payload_bytes = sealed.payload_bytes;
+        deposit->media_type = hearsay_text(sealed.media_type);
+        deposit->payload = hearsay_bytes(sealed.payload, sealed.payload_bytes);
     }
     if (status == HEARSAY_OK) {
-        status =
-            hearsay_submit_deposit(import->cli->connection, deposit, NULL, &item->ticket, &error);
+        status = hearsay_submit_deposit(import->cli->connection, deposit, &item->ticket, &error);
     }
     hearsay_content_free(&sealed);
     switch (status) {
@@ -186,24 +184,26 @@ static enum pump_verdict deposit_record(struct import *import, struct pump_item 
     struct hearsay_deposit deposit;
     uint8_t id[HEARSAY_ID_BYTES];
     uint8_t token[HEARSAY_TOKEN_BYTES];
-    hearsay_deposit_init(&deposit);
+    uint8_t hash[HEARSAY_HASH_BYTES];
+    hearsay_deposit_init(&deposit, NULL);
     if (!record_ttl(record, hearsay_now_ms(import->cli->connection), &deposit.ttl_s)) {
         import->expired++;
         return PUMP_IS_DONE;
     }
     derive_id(import->secret, item->number, item->line, item->length, id);
     derive_token(import->secret, item->number, item->line, item->length, token);
-    deposit.host = host;
+    hearsay_hash(token, HEARSAY_TOKEN_BYTES, hash);
+    deposit.host = hearsay_text(host);
+    deposit.id = hearsay_bytes(record->has_id ? record->id : id, HEARSAY_ID_BYTES);
     deposit.epoch = record->epoch;
-    deposit.filter = &record->filter;
-    deposit.media_type = record->media_type;
-    deposit.payload = record->payload;
-    deposit.payload_bytes = record->payload_bytes;
-    deposit.reach = record->reach;
-    deposit.id = record->has_id ? record->id : id;
-    deposit.token = token;
-    deposit.withdraw_hash = record->has_hash ? record->withdraw_hash : NULL;
-    deposit.no_withdrawal = record->no_withdrawal;
+    deposit.filter = hearsay_filter_bytes(&record->filter);
+    deposit.media_type = hearsay_text(record->media_type);
+    deposit.payload = hearsay_bytes(record->payload, record->payload_bytes);
+    deposit.reach_ppm = record->reach;
+    if (!record->no_withdrawal) {
+        deposit.withdraw_hash =
+            hearsay_bytes(record->has_hash ? record->withdraw_hash : hash, HEARSAY_HASH_BYTES);
+    }
     return submit_deposit(import, item, &deposit);
 }
 
@@ -271,9 +271,9 @@ static enum pump_verdict import_reply(struct pump_work *work, struct pump_item *
                                       const struct hearsay_reply *reply)
 {
     struct import *import = import_of(work);
-    if (reply->kind == HEARSAY_REPLY_DEPOSITED) {
-        import->duplicates += reply->deposited.duplicate ? 1 : 0;
-        import->deposited += reply->deposited.duplicate ? 0 : 1;
+    if (reply->response.kind == HEARSAY_RESPONSE_DEPOSITED) {
+        import->duplicates += reply->response.deposited.duplicate ? 1 : 0;
+        import->deposited += reply->response.deposited.duplicate ? 0 : 1;
         return PUMP_IS_DONE;
     }
     const struct hearsay_error *error = &reply->error;

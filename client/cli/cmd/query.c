@@ -65,7 +65,7 @@ static int print_results(const struct cli *cli, const struct query_options *opti
         struct hearsay_result result = results->results[i];
         struct hearsay_content content = {.payload = NULL};
         int status = HEARSAY_OK;
-        if (result.distance > within) {
+        if (result.distance_ppm > within) {
             continue;
         }
         if (options->shared != NULL) {
@@ -83,8 +83,8 @@ static int print_results(const struct cli *cli, const struct query_options *opti
         }
         shown++;
         if (seen != NULL &&
-            hearsay_seen_add(seen, result.id, when_difference(result.expires_ms, now_ms), &error) !=
-                HEARSAY_OK) {
+            hearsay_seen_add(seen, result.id.data, when_difference(result.expires_ms, now_ms),
+                             &error) != HEARSAY_OK) {
             return cli_report(cli, &error);
         }
     }
@@ -201,7 +201,7 @@ static size_t count_beyond(const struct hearsay_results *results, uint32_t dista
 {
     size_t count = 0;
     for (size_t i = 0; i < results->result_count; i++) {
-        count += results->results[i].distance > distance ? 1 : 0;
+        count += results->results[i].distance_ppm > distance ? 1 : 0;
     }
     return count;
 }
@@ -214,7 +214,7 @@ static int query_ask(const struct cli *cli, const struct query_options *options,
 {
     struct hearsay_error error;
     const struct hearsay_results *results = NULL;
-    uint32_t within = query->max_distance;
+    uint32_t within = query->max_distance_ppm;
     bool suggested = options->max_distance == QUERY_SUGGESTED && within < HEARSAY_DISTANCE_ONE;
     /*
      * The nearest messages within a distance are also among the nearest messages of all. So one
@@ -223,7 +223,7 @@ static int query_ask(const struct cli *cli, const struct query_options *options,
      */
     suggested = suggested && query->order != HEARSAY_ORDER_NEWEST;
     if (suggested) {
-        query->max_distance = HEARSAY_DISTANCE_ONE;
+        query->max_distance_ppm = HEARSAY_DISTANCE_ONE;
     }
     if (hearsay_query(cli->connection, query, cli_timeout(cli), &results, &error) != HEARSAY_OK) {
         /* A server whose store was restored may not know all epochs. */

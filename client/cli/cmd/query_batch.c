@@ -124,7 +124,7 @@ static int read_question(struct question *question, const json_t *object,
     }
     if (status == 0) {
         query->k = (uint32_t)k;
-        status = jsonline_distance(object, "max_distance", &query->max_distance, out_wrong);
+        status = jsonline_distance(object, "max_distance", &query->max_distance_ppm, out_wrong);
     }
     return status;
 }
@@ -213,13 +213,13 @@ static enum pump_verdict batch_reply(struct pump_work *work, struct pump_item *i
                                      const struct hearsay_reply *reply)
 {
     struct batch *batch = batch_of(work);
-    if (reply->kind != HEARSAY_REPLY_RESULTS) {
+    if (reply->response.kind != HEARSAY_RESPONSE_RESULTS) {
         char sentence[700];
         (void)snprintf(sentence, sizeof(sentence), "%s: %s", hearsay_code_name(reply->error.code),
                        reply->error.sentence);
         return answer_error(batch, item, sentence);
     }
-    const struct hearsay_results *results = &reply->results;
+    const struct hearsay_results *results = &reply->response.results;
     json_t *array = json_array();
     for (size_t i = 0; i < results->result_count; i++) {
         append_result(batch, &array, &results->results[i]);

@@ -21,13 +21,13 @@ void query_prepare(const struct query_options *options, const struct hearsay *se
 {
     hearsay_query_init(out_query);
     int64_t now_ms = hearsay_now_ms(server);
-    out_query->host = host->name;
+    out_query->host = hearsay_text(host->name);
     out_query->k = options->k;
     /* The suggested distance is one by phi; by bits it would leave out other messages. */
     const uint32_t suggested = options->metric == 1 || options->is_unbounded
                                    ? HEARSAY_DISTANCE_ONE
                                    : host->suggested_max_distance;
-    out_query->max_distance =
+    out_query->max_distance_ppm =
         options->max_distance == QUERY_SUGGESTED ? suggested : options->max_distance;
     if (options->since.kind != ARGS_NO_MOMENT) {
         out_query->since_ms = server_time(&options->since, now_ms);
@@ -35,12 +35,12 @@ void query_prepare(const struct query_options *options, const struct hearsay *se
     if (options->until.kind != ARGS_NO_MOMENT) {
         out_query->until_ms = server_time(&options->until, now_ms);
     }
-    out_query->hood = options->hood;
+    out_query->scope = options->hood ? HEARSAY_SCOPE_HOOD : HEARSAY_SCOPE_HERE;
     out_query->max_staleness_ms = options->fresh_ms;
     out_query->order = options->order == 2   ? HEARSAY_ORDER_NEWEST
                        : options->order == 1 ? HEARSAY_ORDER_TIME
                                              : HEARSAY_ORDER_SIMILARITY;
-    out_query->metric = options->metric == 1 ? HEARSAY_METRIC_BITS : HEARSAY_METRIC_DEFAULT;
+    out_query->metric = options->metric == 1 ? HEARSAY_METRIC_BITS : HEARSAY_METRIC_PHI;
 }
 
 /* The width of the column HOST; a longer name takes more. */
@@ -64,9 +64,9 @@ static void print_content(const struct cli *cli, const struct hearsay_result *re
 {
     FILE *stream = cli->out.stream;
     if (!result->payload_omitted &&
-        out_is_text(result->media_type, result->payload, result->payload_bytes)) {
-        const char *text = (const char *)result->payload;
-        size_t length = result->payload_bytes;
+        out_is_text(result->media_type.text, result->payload.data, result->payload.count)) {
+        const char *text = (const char *)result->payload.data;
+        size_t length = result->payload.count;
         while (length > 0 && (text[length - 1] == '\n' || text[length - 1] == '\r')) {
             length--; /* a line feed at the end is not printed */
         }
@@ -75,8 +75,10 @@ static void print_content(const struct cli *cli, const struct hearsay_result *re
     }
     char note[400];
     char size[16];
-    const char *type = result->media_type != NULL ? result->media_type : "-";
-    out_print_size(result->payload_bytes, size);
+    const char *type = result->media_type.text != NULL ? result->media_type.text
+                       : result->payload_omitted       ? "text/plain"
+                                                       : "-";
+    out_print_size(result->payload.count, size);
     (void)snprintf(note, sizeof(note), "(%s, %s)", type,
                    result->payload_omitted ? "too large to list: hearsay get ID" : size);
     out_colour(&cli->out, OUT_DIM);
@@ -91,17 +93,17 @@ static void print_row(const struct cli *cli, const struct query_options *options
     char age[WHEN_BYTES];
     when_print_span(when_difference(now_ms, result->deposited_ms), age);
     (void)fprintf(stream, "%-5s ", age);
-    out_similarity(&cli->out, HEARSAY_DISTANCE_ONE - result->distance, BAR_CELLS);
+    out_similarity(&cli->out, HEARSAY_DISTANCE_ONE - result->distance_ppm, BAR_CELLS);
     (void)fputc(' ', stream);
     size_t used = 6 + BAR_CELLS + 6;
-    if (result->host != NULL) {
-        size_t columns = strlen(result->host);
-        (void)fprintf(stream, "%-*s ", HOST_COLUMNS, result->host);
+    if (result->host.text != NULL) {
+        size_t columns = result->host.length;
+        (void)fprintf(stream, "%-*s ", HOST_COLUMNS, result->host.text);
         used += (columns > HOST_COLUMNS ? columns : HOST_COLUMNS) + 1;
     }
     bool ids = options->ids || result->payload_omitted;
     if (ids) {
-        out_hex(&cli->out, result->id, HEARSAY_ID_BYTES);
+        out_hex(&cli->out, result->id.data, HEARSAY_ID_BYTES);
         (void)fputc(' ', stream);
         used += 2 * HEARSAY_ID_BYTES + 1;
     }
@@ -298,12 +300,12 @@ void fullness_warn_query(const struct cli *cli, const struct hearsay *server,
 {
     uint32_t most_ppm = hearsay_welcome(server)->limits.query_fill_max_ppm;
     struct fullness made = {.host = from->host,
-                            .filter = asked->parts[0].filter,
+                            .filter = &asked->filters[0],
                             .labels = from->labels,
                             .label_count = from->label_count};
     fullness_warn(cli, &made, most_ppm);
-    if (asked->parts[0].contains != NULL) {
-        made.filter = asked->parts[0].contains;
+    if (asked->parts[0].contains.data != NULL) {
+        made.filter = &asked->filters[1];
         made.labels = from->contains;
         made.label_count = from->contains_count;
         fullness_warn(cli, &made, most_ppm);

@@ -10,24 +10,24 @@ static const struct args_option summary_options[] = {
 };
 
 static int print_json(const struct cli *cli, const struct hearsay_host *host,
-                      const struct hearsay_summary *summary)
+                      const struct hearsay_summarized *summary)
 {
-    const struct hearsay_filter *filter = &summary->union_filter;
-    json_t *line = json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:o}", "host", host->name, "profile",
-                             host->profile, "messages", (json_int_t)summary->count, "union_bits",
-                             (json_int_t)cli_count_bits(filter), "cardinality_min",
-                             (json_int_t)summary->cardinality_min, "cardinality_max",
-                             (json_int_t)summary->cardinality_max, "union_filter",
-                             out_json_base64(filter->bytes, filter->byte_count));
+    json_t *line =
+        json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:o}", "host", host->name, "profile",
+                  host->profile, "messages", (json_int_t)summary->count, "union_bits",
+                  (json_int_t)cli_count_bits(summary->union_filter), "cardinality_min",
+                  (json_int_t)summary->cardinality_min, "cardinality_max",
+                  (json_int_t)summary->cardinality_max, "union_filter",
+                  out_json_base64(summary->union_filter.data, summary->union_filter.count));
     return cli_print_json(cli, line);
 }
 
 static void print_lines(const struct cli *cli, const struct hearsay_host *host,
-                        const struct hearsay_summary *summary)
+                        const struct hearsay_summarized *summary)
 {
     FILE *stream = cli->out.stream;
-    uint32_t set = cli_count_bits(&summary->union_filter);
-    uint32_t bits = summary->union_filter.byte_count * 8; /* m is a multiple of 64 */
+    uint32_t set = cli_count_bits(summary->union_filter);
+    uint32_t bits = (uint32_t)summary->union_filter.count * 8; /* m is a multiple of 64 */
     (void)fputs("host      ", stream);
     out_text(&cli->out, host->name, 0);
     (void)fputs(", profile ", stream);
@@ -45,7 +45,7 @@ static int summary_run(struct cli *cli, void *options)
 {
     const struct plain_options *chosen = options;
     const struct hearsay_host *host = NULL;
-    struct hearsay_summary summary;
+    const struct hearsay_summarized *summary = NULL;
     struct hearsay_error error;
     int code = connect_host(cli, chosen->host, &host);
     if (code != CLI_DONE) {
@@ -56,9 +56,9 @@ static int summary_run(struct cli *cli, void *options)
         return cli_report(cli, &error);
     }
     if (chosen->json) {
-        return print_json(cli, host, &summary);
+        return print_json(cli, host, summary);
     }
-    print_lines(cli, host, &summary);
+    print_lines(cli, host, summary);
     return CLI_DONE;
 }
 

@@ -45,7 +45,7 @@ static int make_part(struct asked *asked, const struct asked_from *from,
     struct hearsay_keys keys = {.group = from->group,
                                 .epoch_key = epoch != NULL ? epoch->key : NULL};
     struct hearsay_encode context = {.host = from->host, .keys = &keys};
-    struct hearsay_part *part = &asked->parts[asked->part_count];
+    struct hearsay_query_part *part = &asked->parts[asked->part_count];
     struct hearsay_filter *filter = &asked->filters[2 * asked->part_count];
     struct hearsay_filter *contains = filter + 1;
     int status = HEARSAY_OK;
@@ -59,17 +59,18 @@ static int make_part(struct asked *asked, const struct asked_from *from,
     if (status == HEARSAY_OK && from->lately != NULL) {
         status = asked_blend(from, &keys, filter, error);
     }
-    if (status == HEARSAY_OK && from->lately != NULL && cli_count_bits(filter) == 0) {
+    if (status == HEARSAY_OK && from->lately != NULL &&
+        cli_count_bits(hearsay_filter_bytes(filter)) == 0) {
         return HEARSAY_OK;
     }
     part->epoch = epoch != NULL ? epoch->number : 0;
-    part->filter = filter;
+    part->filter = hearsay_filter_bytes(filter);
     if (status == HEARSAY_OK && from->contains_count > 0) {
         *out_about_contains = true;
-        part->contains = contains;
         context.labels = from->contains;
         context.label_count = from->contains_count;
         status = hearsay_encode(&context, contains, error);
+        part->contains = hearsay_filter_bytes(contains);
     }
     asked->part_count++;
     return status;
@@ -82,9 +83,8 @@ static int make_part(struct asked *asked, const struct asked_from *from,
 static size_t parts_most(const struct hearsay *server, const struct asked *asked)
 {
     const struct hearsay_limits *limits = &hearsay_welcome(server)->limits;
-    const struct hearsay_part *first = &asked->parts[0];
-    size_t one = first->filter->byte_count +
-                 (first->contains != NULL ? first->contains->byte_count : 0) + PART_BYTES;
+    const struct hearsay_query_part *first = &asked->parts[0];
+    size_t one = first->filter.count + first->contains.count + PART_BYTES;
     size_t frame_bytes = limits->frame_bytes != 0 ? limits->frame_bytes : 4096;
     size_t most = frame_bytes * 2 / 3 / one;
     if (limits->parts_max != 0 && most > limits->parts_max) {

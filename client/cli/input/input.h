@@ -108,7 +108,7 @@ struct asked_from {
 };
 
 struct asked {
-    struct hearsay_part parts[EPOCH_KNOWN_MAX + 1]; /* part_count of them */
+    struct hearsay_query_part parts[EPOCH_KNOWN_MAX + 1]; /* part_count of them */
     size_t part_count;
     struct hearsay_filter *filters; /* owned: two for each part */
 };

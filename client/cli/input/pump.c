@@ -368,11 +368,11 @@ static struct pump_item *find_ticket(const struct pump *pump, uint64_t ticket)
 static int take_reply(struct pump *pump, const struct hearsay_reply *reply)
 {
     pump->progress_ms = pump_now_ms();
-    struct pump_item *item = find_ticket(pump, reply->ticket);
+    struct pump_item *item = find_ticket(pump, reply->response.id);
     if (item == NULL) {
         return PUMP_GO_ON;
     }
-    if (reply->kind == HEARSAY_REPLY_ERROR && is_passing(&reply->error)) {
+    if (reply->response.kind == HEARSAY_RESPONSE_ERROR && is_passing(&reply->error)) {
         struct hearsay_error error = reply->error; /* it is borrowed, and the server may go */
         return pause_sending(pump, item, &error);
     }

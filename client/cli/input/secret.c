@@ -161,18 +161,17 @@ int secret_group(const struct cli *cli, const char *value, struct hearsay_group 
 int secret_open(const struct hearsay_group *group, struct hearsay_result *result,
                 struct hearsay_content *out_content, struct hearsay_error *out_error)
 {
-    if (result->payload_omitted || result->payload == NULL) {
+    if (result->payload_omitted || result->payload.data == NULL) {
         return HEARSAY_OK;
     }
-    struct hearsay_sealing sealed = {.id = result->id,
-                                     .media_type = result->media_type,
-                                     .payload = result->payload,
-                                     .payload_bytes = result->payload_bytes};
+    struct hearsay_sealing sealed = {.id = result->id.data,
+                                     .media_type = result->media_type.text,
+                                     .payload = result->payload.data,
+                                     .payload_bytes = result->payload.count};
     int status = hearsay_group_open(group, &sealed, out_content, out_error);
     if (status == HEARSAY_OK) {
-        result->media_type = out_content->media_type;
-        result->payload = out_content->payload;
-        result->payload_bytes = out_content->payload_bytes;
+        result->media_type = hearsay_text(out_content->media_type);
+        result->payload = hearsay_bytes(out_content->payload, out_content->payload_bytes);
     }
     return status;
 }

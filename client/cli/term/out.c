@@ -289,21 +289,24 @@ json_t *out_json_notice(const struct hearsay_house_notice *notice)
 json_t *out_json_result(const struct hearsay_result *result, bool typed)
 {
     json_t *object = json_pack(
-        "{s:o, s:o, s:I, s:I, s:o, s:o}", "id", out_json_hex(result->id, HEARSAY_ID_BYTES),
-        "distance", out_json_millionths(result->distance), "intersection",
+        "{s:o, s:o, s:I, s:I, s:o, s:o}", "id", out_json_hex(result->id.data, HEARSAY_ID_BYTES),
+        "distance", out_json_millionths(result->distance_ppm), "intersection",
         (json_int_t)result->intersection_count, "union", (json_int_t)result->union_count,
         "deposited", out_json_time(result->deposited_ms), "expires",
         out_json_time(result->expires_ms));
-    if (typed && result->media_type != NULL) {
-        out_json_set(&object, "type", json_string(result->media_type));
+    if (typed && (result->media_type.text != NULL || result->payload_omitted)) {
+        out_json_set(
+            &object, "type",
+            json_string(result->media_type.text != NULL ? result->media_type.text : "text/plain"));
     }
-    if (result->host != NULL) {
-        out_json_set(&object, "host", json_string(result->host));
+    if (result->host.text != NULL) {
+        out_json_set(&object, "host", json_string(result->host.text));
     }
     if (result->payload_omitted) {
         out_json_set(&object, "payload_omitted", json_true());
-    } else if (result->payload != NULL) {
-        out_json_payload(&object, result->media_type, result->payload, result->payload_bytes);
+    } else if (result->payload.data != NULL) {
+        out_json_payload(&object, result->media_type.text, result->payload.data,
+                         result->payload.count);
     }
     return object;
 }

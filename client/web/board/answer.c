@@ -27,21 +27,23 @@ static const char *text_of(const char *media_type, const void *payload, size_t b
 
 bool answer_borrow(const struct hearsay_result *result, struct board_message *out_message)
 {
-    const char *type = result->media_type != NULL ? result->media_type : "";
+    const char *type = result->media_type.text != NULL ? result->media_type.text
+                       : result->payload_omitted       ? "text/plain"
+                                                       : "";
 
     if (strcmp(type, HEARSAY_SEALED_TYPE) == 0) {
         return false;
     }
     *out_message = (struct board_message){
         .media_type = type,
-        .text = text_of(type, result->payload, result->payload_bytes),
-        .bytes = result->payload_bytes,
+        .text = text_of(type, result->payload.data, result->payload.count),
+        .bytes = result->payload.count,
         .is_omitted = result->payload_omitted,
         .deposited_ms = result->deposited_ms,
         .expires_ms = result->expires_ms,
-        .similarity_ppm = HEARSAY_DISTANCE_ONE - result->distance,
+        .similarity_ppm = HEARSAY_DISTANCE_ONE - result->distance_ppm,
     };
-    memcpy(out_message->id, result->id, sizeof(out_message->id));
+    memcpy(out_message->id, result->id.data, sizeof(out_message->id));
     return true;
 }
 
@@ -94,8 +96,8 @@ static bool borrow_of_host(const struct hearsay_result *result, const char *host
     if (!answer_borrow(result, out_message)) {
         return false;
     }
-    if (result->host != NULL && strcmp(result->host, host) != 0) {
-        out_message->host = result->host;
+    if (result->host.text != NULL && strcmp(result->host.text, host) != 0) {
+        out_message->host = result->host.text;
     }
     return true;
 }
@@ -193,21 +195,21 @@ void answer_begin_older(struct answer *answer, const struct hearsay_results *wid
     }
 }
 
-struct answer *answer_of_message(const struct hearsay_message *message)
+struct answer *answer_of_message(const struct hearsay_got *got)
 {
     struct board_message borrowed = {
-        .media_type = message->media_type,
-        .text = text_of(message->media_type, message->payload, message->payload_bytes),
-        .bytes = message->payload_bytes,
-        .deposited_ms = message->deposited_ms,
-        .expires_ms = message->expires_ms,
+        .media_type = got->media_type.text,
+        .text = text_of(got->media_type.text, got->payload.data, got->payload.count),
+        .bytes = got->payload.count,
+        .deposited_ms = got->deposited_ms,
+        .expires_ms = got->expires_ms,
     };
     struct answer *answer = calloc(1, sizeof(*answer) + own_bytes(&borrowed));
 
     if (answer != NULL) {
         char *room = (char *)(answer + 1);
 
-        memcpy(borrowed.id, message->id, sizeof(borrowed.id));
+        memcpy(borrowed.id, got->id.data, sizeof(borrowed.id));
         answer->message = borrowed;
         message_own(&answer->message, &room);
     }
@@ -215,7 +217,7 @@ struct answer *answer_of_message(const struct hearsay_message *message)
 }
 
 /* Adds the here labels to the empty set by the rule of all clients. */
-static int take_labels(const struct hearsay_host *host, const struct hearsay_here *here,
+static int take_labels(const struct hearsay_host *host, const struct hearsay_here_labels *here,
                        struct hearsay_context *context)
 {
     struct hearsay_host there = *host;
@@ -244,7 +246,8 @@ static void write_place(const struct hearsay_context *context, char out_place[VI
     out_place[used] = '\0';
 }
 
-struct answer *answer_of_labels(const struct hearsay_host *host, const struct hearsay_here *here)
+struct answer *answer_of_labels(const struct hearsay_host *host,
+                                const struct hearsay_here_labels *here)
 {
     char place[VIEW_PLACE_BYTES];
     struct hearsay_context *context = NULL;

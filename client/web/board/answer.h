@@ -30,10 +30,11 @@ struct answer *answer_of_results(const struct hearsay_results *results, size_t m
  */
 void answer_begin_older(struct answer *answer, const struct hearsay_results *wide);
 
-struct answer *answer_of_message(const struct hearsay_message *message);
+struct answer *answer_of_message(const struct hearsay_got *got);
 
 /* The labels of `here` that clients of the host add to a context. NULL: no memory. */
-struct answer *answer_of_labels(const struct hearsay_host *host, const struct hearsay_here *here);
+struct answer *answer_of_labels(const struct hearsay_host *host,
+                                const struct hearsay_here_labels *here);
 
 /* Fills a message that borrows from `result`. False: the message is sealed, of a group. */
 bool answer_borrow(const struct hearsay_result *result, struct board_message *out_message);

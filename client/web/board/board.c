@@ -394,32 +394,32 @@ static void take_answer(struct board *board, struct ask *ask, const struct hears
     const char *name = NULL;
     struct answer *answer = NULL;
 
-    switch (reply->kind) {
-    case HEARSAY_REPLY_RESULTS:
+    switch (reply->response.kind) {
+    case HEARSAY_RESPONSE_RESULTS:
         name = host != NULL ? host->name : ask->view->host;
         if (!ask->is_wide) {
-            keep_fair(board, ask, &reply->results, name);
+            keep_fair(board, ask, &reply->response.results, name);
         }
-        if (list_ask_wider(board, ask, &reply->results)) {
+        if (list_ask_wider(board, ask, &reply->response.results)) {
             return;
         }
         if (ask->fair != NULL) {
             answer = ask->fair;
             ask->fair = NULL;
-            answer_begin_older(answer, &reply->results);
+            answer_begin_older(answer, &reply->response.results);
         } else {
-            answer = answer_of_results(&reply->results, board->options.per_page,
+            answer = answer_of_results(&reply->response.results, board->options.per_page,
                                        ask->view->order == VIEW_NEWEST, name);
         }
-        if (answer != NULL && list_is_part(board, ask, &reply->results)) {
+        if (answer != NULL && list_is_part(board, ask, &reply->response.results)) {
             answer->list.has_older = true;
         }
         break;
-    case HEARSAY_REPLY_MESSAGE:
-        answer = answer_of_message(&reply->message);
+    case HEARSAY_RESPONSE_GOT:
+        answer = answer_of_message(&reply->response.got);
         break;
-    case HEARSAY_REPLY_HERE:
-        answer = host != NULL ? answer_of_labels(host, &reply->here) : NULL;
+    case HEARSAY_RESPONSE_HERE_LABELS:
+        answer = host != NULL ? answer_of_labels(host, &reply->response.here_labels) : NULL;
         break;
     default: /* an error */
         ask->is_fresh = false;
@@ -458,7 +458,7 @@ static void on_replied(void *context, const struct hearsay_reply *reply)
 {
     struct board *board = context;
 
-    if (reply->kind == HEARSAY_REPLY_HERE_CHANGED) {
+    if (reply->response.kind == HEARSAY_RESPONSE_HERE_CHANGED) {
         board->version++;
         asks_drop_answers(&board->asks, ASK_PLACE);
         watch_end_places(board);
@@ -467,7 +467,7 @@ static void on_replied(void *context, const struct hearsay_reply *reply)
     if (watch_reply(board, reply)) {
         return;
     }
-    struct ask *ask = asks_find_ticket(&board->asks, reply->ticket);
+    struct ask *ask = asks_find_ticket(&board->asks, reply->response.id);
     if (ask != NULL) {
         take_answer(board, ask, reply);
     }

@@ -186,11 +186,12 @@ static void on_replied(void *context, const struct hearsay_reply *reply)
     struct board_reply shown = {.outcome = BOARD_DONE};
     struct wish *wish = place->wish;
 
-    if (wish == NULL || reply->ticket == 0 || reply->ticket != place->ticket) {
+    if (wish == NULL || reply->response.id == 0 || reply->response.id != place->ticket) {
         return;
     }
-    if (reply->kind != HEARSAY_REPLY_ERROR) {
-        shown.stored = reply->kind == HEARSAY_REPLY_DEPOSITED ? &reply->deposited : NULL;
+    if (reply->response.kind != HEARSAY_RESPONSE_ERROR) {
+        shown.stored =
+            reply->response.kind == HEARSAY_RESPONSE_DEPOSITED ? &reply->response.deposited : NULL;
         place->pool->written(place->pool->context, wish->done != NULL ? wish->write.view : NULL,
                              wish->id);
         place_done(place, &shown);

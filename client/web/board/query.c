@@ -126,8 +126,10 @@ static int encode_parts(const struct hearsay_host *host, const struct hearsay_co
         }
     }
     for (size_t i = 0; i < *out_count; i++) {
-        parts->parts[i] = (struct hearsay_part){.epoch = i == 0 ? 0 : host->epoch.number,
-                                                .filter = &parts->filters[i]};
+        parts->parts[i] = (struct hearsay_query_part){
+            .epoch = i == 0 ? 0 : host->epoch.number,
+            .filter = hearsay_filter_bytes(&parts->filters[i]),
+        };
     }
     return status;
 }
@@ -165,7 +167,7 @@ static int encode_demands(const struct hearsay_host *host, const struct view *vi
     *out_demands = labels > 0;
     for (size_t i = 0; i < part_count && labels > 0 && status == HEARSAY_OK; i++) {
         status = encode_labels(host, demands, i > 0, &parts->demands[i], error);
-        parts->parts[i].contains = &parts->demands[i];
+        parts->parts[i].contains = hearsay_filter_bytes(&parts->demands[i]);
     }
     hearsay_context_free(demands);
     return status;
@@ -197,12 +199,12 @@ int query_fill(const struct hearsay *server, const struct view *view, struct que
     }
     (void)hearsay_context_labels(context, &labels);
     hearsay_context_free(context);
-    out_query->host = query_host(view->host);
-    out_query->hood = view->is_hood;
+    out_query->host = hearsay_text(query_host(view->host));
+    out_query->scope = view->is_hood ? HEARSAY_SCOPE_HOOD : HEARSAY_SCOPE_HERE;
     out_query->parts = parts->parts;
-    out_query->max_distance = labels > 0 && !demands && !view->is_hood
-                                  ? host->suggested_max_distance
-                                  : HEARSAY_DISTANCE_ONE;
+    out_query->max_distance_ppm = labels > 0 && !demands && !view->is_hood
+                                      ? host->suggested_max_distance
+                                      : HEARSAY_DISTANCE_ONE;
     return status;
 }
 

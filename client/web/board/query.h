@@ -9,8 +9,8 @@
 /* What a query points to. */
 struct query_parts {
     struct hearsay_filter filters[2];
-    struct hearsay_filter demands[2]; /* what a message must contain, if there is anything */
-    struct hearsay_part parts[2];     /* of the open epoch, and of the current one */
+    struct hearsay_filter demands[2];   /* what a message must contain, if there is anything */
+    struct hearsay_query_part parts[2]; /* of the open epoch, and of the current one */
 };
 
 /*

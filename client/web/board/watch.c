@@ -123,8 +123,8 @@ struct board_watch *board_watch(struct board *board, const struct view *view,
     if (watch == NULL) {
         return NULL;
     }
-    query.with_payload = false; /* a match only says that there is something new */
-    query.hood = false;         /* a watch sees one host */
+    query.with_payload = false;       /* a match only says that there is something new */
+    query.scope = HEARSAY_SCOPE_HERE; /* a watch sees one host */
     if (hearsay_submit_watch(server, &query, HEARSAY_NO_SEQ, &watch->ticket, &error) !=
         HEARSAY_OK) {
         free(watch);
@@ -183,18 +183,18 @@ bool watch_reply(struct board *board, const struct hearsay_reply *reply)
 {
     struct board_watch *watch = board->watches;
 
-    if (reply->kind == HEARSAY_REPLY_MATCH) {
-        take_match(board, reply->match.watch_id);
+    if (reply->response.kind == HEARSAY_RESPONSE_MATCH) {
+        take_match(board, reply->response.match.watch_id);
         return true;
     }
-    while (watch != NULL && (watch->ticket == 0 || watch->ticket != reply->ticket)) {
+    while (watch != NULL && (watch->ticket == 0 || watch->ticket != reply->response.id)) {
         watch = watch->next;
     }
     if (watch == NULL) {
         return false;
     }
-    if (reply->kind == HEARSAY_REPLY_WATCHING) {
-        take_begun(watch, reply->watching.watch_id);
+    if (reply->response.kind == HEARSAY_RESPONSE_WATCHING) {
+        take_begun(watch, reply->response.watching.watch_id);
     } else { /* hearsayd refuses */
         watch->ticket = 0;
         watch_end(watch);

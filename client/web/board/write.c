@@ -9,20 +9,21 @@ static int submit_leave(const struct board_write *write, struct hearsay *server,
 {
     struct hearsay_deposit deposit;
     struct hearsay_filter filter;
+    uint8_t hash[HEARSAY_HASH_BYTES];
 
-    hearsay_deposit_init(&deposit);
+    hearsay_deposit_init(&deposit, NULL);
     int status = query_fill_context(server, write->view, &filter, &deposit.epoch, error);
     if (status != HEARSAY_OK) {
         return status;
     }
-    deposit.host = query_host(write->view->host);
-    deposit.filter = &filter;
-    deposit.payload = write->text;
-    deposit.payload_bytes = write->bytes;
+    hearsay_hash(write->token, HEARSAY_TOKEN_BYTES, hash);
+    deposit.host = hearsay_text(query_host(write->view->host));
+    deposit.id = hearsay_bytes(write->id, HEARSAY_ID_BYTES);
+    deposit.filter = hearsay_filter_bytes(&filter);
+    deposit.payload = hearsay_bytes(write->text, write->bytes);
     deposit.ttl_s = write->ttl_s;
-    deposit.id = write->id;
-    deposit.token = write->token;
-    return hearsay_submit_deposit(server, &deposit, NULL, out_ticket, error);
+    deposit.withdraw_hash = hearsay_bytes(hash, HEARSAY_HASH_BYTES);
+    return hearsay_submit_deposit(server, &deposit, out_ticket, error);
 }
 
 static int submit_report(const struct board_write *write, struct hearsay *server,
