@@ -272,13 +272,3 @@ def test_the_port_is_taken(make_web):
              f"127.0.0.1:{port}"], capture_output=True, text=True, timeout=wire.PATIENCE,
             check=False)
     assert done.returncode == 1 and "another program has it" in done.stderr
-
-
-def test_the_manual_has_the_keys():
-    """client/man/hearsay-web.8 has what `hearsay-web --print-reference mdoc` prints."""
-    keys = subprocess.run([conftest.program(HEARSAY_WEB), "--print-reference", "mdoc"],
-                          capture_output=True, text=True, check=True).stdout
-    manual = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../client/man",
-                          "hearsay-web.8")
-    with open(manual, encoding="utf-8") as file:
-        assert f'.\\" BEGIN KEYS\n{keys}.\\" END KEYS\n' in file.read()
