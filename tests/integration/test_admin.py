@@ -214,7 +214,7 @@ def test_dropped_figures(make_daemon):
         silent.receive_until_end()
         found = figures(administrator)
         assert found["dropped/hello/sessions_total"] == 1
-        assert sum(value for name, value in found.items() if name.startswith("dropped_")) == 1
+        assert sum(value for name, value in found.items() if name.startswith("dropped/")) == 1
     assert "\ndropped    1 hello\n" in cli.ok("admin", "stats")
 
 
