@@ -87,7 +87,7 @@ def test_stats_of_one_and_none(make_daemon, rng):
     daemon = make_daemon()
     cli = cli_runner.of_daemon(daemon, unix=True)
     page = cli.ok("admin", "stats")
-    assert "1 session, 0 requests under way" in page
+    assert "1 session, 0 refused, 0 requests under way" in page
     latencies = {line.split()[0]: line.split()[4:] for line in page.splitlines()
                  if line.startswith(("deposits", "queries"))}
     assert latencies == {"deposits": ["-"] * 4, "queries": ["-"] * 4}

@@ -416,8 +416,8 @@ def test_the_end_of_a_certificate_is_said(make_daemon, authority):
     line = f"\nhearsay_certificate_not_after_timestamp_seconds {not_after_ms(good[0]) // 1000}.000\n"
     text = cli.ok("admin", "stats", "--prometheus")
     assert line in text
-    # The series that are not of a host are 40 at most.
-    assert sum(each[0] != "#" and "host=" not in each for each in text.splitlines()) == 40
+    # The series that are not of a host are 41 at most.
+    assert sum(each[0] != "#" and "host=" not in each for each in text.splitlines()) == 41
 
 
 # --- the command ----------------------------------------------------------------------------------
