@@ -83,10 +83,12 @@ class Device:
             self.error = "no network namespace"
             return
         self.network = _own_network()
+        # The link-local address, too, can be used at once: the kernel asks for neighbours with it.
         given = [f"address add {one}/{64 if ':' in one else 24} dev eth0{' nodad' if ':' in one else ''}"
-                 for one in self.addresses]
+                 for one in (*self.addresses, f"fe80::{number:x}")]
         self.error = _ip(f"link add eth0 address {self.link} type veth peer name port{number} "
-                         f"netns {os.getpid()}", *given, "link set eth0 up", "link set lo up")
+                         f"netns {os.getpid()}", "link set eth0 addrgenmode none", *given,
+                         "link set eth0 up", "link set lo up")
 
     @contextlib.contextmanager
     def inside(self):
