@@ -304,12 +304,13 @@ static void on_noticed(struct persist_op *op)
     struct hearsay_house_notice notices[LIMIT_NOTICES];
     struct hearsay_response response = {.id = job->request_id};
 
-    bool is_done_here = is_done(rule);
+    /* A job that has failed is gone behind is_done. */
+    struct rules *rules = &job->host->rules;
+    const uint32_t number = op->kind == PERSIST_RULE_PUT ? rule->rule.number : 0;
+    const bool is_in_force = is_done(rule);
 
-    if (op->kind == PERSIST_RULE_PUT) {
-        rules_give_number(&job->host->rules, rule->rule.number);
-    }
-    if (is_done_here) {
+    rules_give_number(rules, number);
+    if (is_in_force) {
         log_info("host %s: the operator has %s notice %u", job->host->config.name,
                  op->kind == PERSIST_RULE_PUT ? "put up" : "taken down", rule->rule.number);
         tell_gateways(job);
