@@ -553,7 +553,8 @@ def test_a_reader_whose_consumer_was_lost_asks_to_be_compared(hub, reader, owner
     with hub.connect("ap1") as nats:
         nats.subscribe(asked)
         for name in followers(hub, "ap1"):
-            hub.ask(f"CONSUMER.DELETE.h_{shard_of('ap1')}.{name}")
+            with contextlib.suppress(Refused):  # those of an earlier bridge go by themselves
+                hub.ask(f"CONSUMER.DELETE.h_{shard_of('ap1')}.{name}")
         wait_until(lambda: "not compared" in reader.bridge.status(), "the loss")
         owner.head()
         nats.next(asked)
