@@ -338,7 +338,7 @@ static void test_promised_sizes_are_enough(void **state)
         const size_t content_bytes = LIMIT_FILTER_BYTES + sizeof type - 1 + payloads[i];
         const struct hearsay_response changed = {.id = UINT64_MAX,
                                                  .kind = HEARSAY_RESPONSE_CHANGED,
-                                                 .changed = {&change, 1, UINT64_MAX, true}};
+                                                 .changed = {&change, 1, UINT64_MAX, true, 0, 0}};
 
         assert_true(response_bytes(&changed) <=
                     CODEC_ENVELOPE_BYTES_MAX + CODEC_CHANGE_BARE_BYTES_MAX +
