@@ -466,8 +466,8 @@ void epochs_deinit(struct host *host);
 /*
  * The groups of a host's messages in epoch 0 (core/summary/groups.h), which a bridge
  * tells the other servers of the hood. A host has groups from the first time that a bridge asks for
- * them. The groups are made in slices from the index, and anew when half of their messages have
- * gone. All functions are called on the loop thread.
+ * them. They are made in slices from the index, and made again when half of their messages are not
+ * there any more. Call all functions on the loop thread.
  */
 
 struct groups;

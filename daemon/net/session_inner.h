@@ -192,8 +192,8 @@ bool session_evict_for(struct sessions *all, const struct session *newcomer);
 bool session_evict_idle_of(struct sessions *all, const struct sender *sender);
 
 /*
- * Makes sure that `newcomer` may shake hands. Its handshake is counted already. Returns true at
- * once if the limits allow this handshake. Otherwise drops one: the oldest of the newcomer's own
+ * Makes room for the TLS handshake of `newcomer`, which is already counted. Returns true at once if
+ * the limits allow this handshake. Otherwise drops one: the oldest of the newcomer's own
  * sender, if that sender has more than an eighth of tls_handshakes (at least 1); else the oldest of
  * the sender that core/base/fair.h chooses. Returns false if no handshake may be dropped.
  * O(sessions) if a handshake has to be dropped.

@@ -191,8 +191,9 @@ int store_evicted_put(struct store_database *database, const struct persist_mess
                       int64_t expires_ms);
 
 /*
- * Writes what was noted. Must be called before the commit. If the table has more than marks_max
- * messages then, its first rows go, about a tenth of the messages.
+ * Writes the evicted messages that store_evicted_put has noted. Call it before the commit. If
+ * the table then has more than marks_max messages, the first rows are deleted, about a
+ * tenth of the messages.
  */
 int store_evicted_write(struct store_database *database);
 

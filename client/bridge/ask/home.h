@@ -112,10 +112,11 @@ void answers_clear(struct answers *answers);
  * Each word goes to every access point of the hood, and a full word has 2.5 KB. So neighbours that
  * ask for full words cannot make a host tell as many as they like:
  *
- *   A neighbour asks for all hosts, as it has just begun. The host tells within a second or so that
- *   it is there. A full word follows, at least all_gap_ms after the full word before it.
- *   A neighbour asks for this host, as it has lost a word. A full word follows, at least DUE_GAP_MS
- *   after the one before it. After DUE_NAMED of them in a row the gap is all_gap_ms.
+ *   A neighbour asks for all hosts because it has just started. The host tells within a second or
+ *   so that it is there. A full word follows, at least all_gap_ms after the full word before it.
+ *   A neighbour asks for this host because it has missed a word. A full word follows, at least
+ *   DUE_GAP_MS after the full word before it. After DUE_NAMED of them in a row the gap is
+ *   all_gap_ms.
  *   A message has come that the groups cover. The host tells within DUE_GAP_MS how new it is, since
  *   neighbours rule a host out by the time of its newest message, too.
  */

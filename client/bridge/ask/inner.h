@@ -412,8 +412,9 @@ bool shuffle_add(struct shuffle *shuffle, void *item);
 int64_t shuffle_due_ms(const struct shuffle *shuffle);
 
 /*
- * Takes all items, if it is time, and writes them in random order to `out` (SHUFFLE_MAX). Returns
- * how many. random_below(n) returns a number below n.
+ * If shuffle_due_ms has been reached, takes all items out and writes them to `out`, which has room
+ * for SHUFFLE_MAX, in random order. Returns how many; 0: it is not time yet, or there are none.
+ * random_below(n) returns a number below n.
  */
 size_t shuffle_take(struct shuffle *shuffle, int64_t now_ms, uint32_t (*random_below)(uint32_t n),
                     void **out);

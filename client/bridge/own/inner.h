@@ -125,7 +125,7 @@ uint64_t head_next_term(uint64_t term);
 
 typedef void head_done(void *context, enum head_outcome outcome, const struct head *found);
 
-/* One host has one such struct, and at most one request under way. */
+/* Each host has one. Only one of its requests may be under way at a time. */
 struct head_keeper {
     struct wire *wire;
     const char *host;

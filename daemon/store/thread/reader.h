@@ -52,7 +52,8 @@ int store_feed_read(sqlite3 *db, struct store_numbers *numbers, struct persist_r
 
 /* --- list ------------------------------------------------------------------------------------- */
 
-/* store_list: reads a page of all messages of a host for its operator, for the reader's thread. */
+/* store_list: on the reader's thread, reads one page of the list of all messages of a host, which
+ * the operator has asked for. */
 
 /*
  * Carries out PERSIST_READ_LIST. The table is read from page_after on, in the order of its key, so
