@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/web/board/write.h"
+#include "client/web/board/pool.h"
 
 #include "client/web/board/answer.h"
 #include "client/web/board/query.h"
