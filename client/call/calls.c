@@ -5,7 +5,6 @@
  */
 #include "client/call/client.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include <sodium.h>

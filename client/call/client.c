@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/call/client.h"
 
-#include <assert.h>
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>

@@ -3,14 +3,12 @@
  * watch: standing queries. hearsay_submit_watch starts a watch on one connection. hearsay_watch
  * connects again after a lost connection and continues the watch.
  */
-#include <inttypes.h>
 #include <poll.h>
 #include <string.h>
 
 #include <sodium.h>
 
 #include "client/call/client.h"
-#include "client/fail.h"
 #include "client/now.h"
 
 enum {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* get: prints one message by its id. */
-#include <string.h>
 
 #include "client/cli/cmd/commands.h"
 #include "client/cli/input/input.h"

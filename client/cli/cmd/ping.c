@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ping: measures how fast the server answers, and prints its program, store id and clock. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "client/cli/cmd/commands.h"
 

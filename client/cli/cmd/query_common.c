@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/cli/cmd/query_common.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* report: reports a message to the operator, with a reason. */
-#include <string.h>
 
 #include "client/cli/cmd/commands.h"
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* watch: prints the messages near to a context that the server pushes: new ones, and with --since
  * or --after-seq also stored ones. */
-#include <inttypes.h>
 #include <signal.h>
 #include <string.h>
 
