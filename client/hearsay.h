@@ -7,12 +7,9 @@
  *   hearsay/base.h        sizes, statuses, errors
  *   hearsay/messages.h    requests and answers as structs, made from the schema of the protocol
  *   hearsay/connection.h  connecting, TLS, what a server says about itself
- *   hearsay/context.h     labels out of what a device senses, and their filter
- *   hearsay/group.h       groups that share a secret; sealed messages
- *   hearsay/message.h     deposit, query, get, withdraw; one request at a time or many
- *   hearsay/watch.h       queries that stay at the server and report each new message
+ *   hearsay/context.h     labels out of what a device senses, their filter, groups, sealed messages
+ *   hearsay/message.h     any request of the protocol, one at a time or many; watches
  *   hearsay/memory.h      files of a reader: epoch keys, messages seen, recent contexts
- *   hearsay/ask.h         any request of the protocol: reports, administration, copies of a host
  *
  * A `struct hearsay` is one connection to one server. A call with timeout_ms waits until its reply
  * arrives, its timeout passes or the connection breaks. The library runs a callback only within the
@@ -62,14 +59,11 @@
 #ifndef HEARSAY_H
 #define HEARSAY_H
 
-#include "hearsay/ask.h"
 #include "hearsay/base.h"
 #include "hearsay/connection.h"
 #include "hearsay/context.h"
-#include "hearsay/group.h"
 #include "hearsay/memory.h"
 #include "hearsay/message.h"
 #include "hearsay/messages.h"
-#include "hearsay/watch.h"
 
 #endif

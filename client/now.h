@@ -10,7 +10,6 @@
  * libhearsay are on this clock.
  */
 int64_t now_monotonic_ms(void);
-int64_t now_monotonic_ns(void);
 
 /* The wall clock of this machine, as Unix time. This clock may be wrong and may go back. */
 int64_t now_unix_ms(void);

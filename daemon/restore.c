@@ -4,7 +4,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/base/err.h"
 #include "daemon/commands.h"
 #include "daemon/store/thread/backup.h"
 #include "daemon/system/datadir.h"

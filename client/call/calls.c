@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Implements the calls that deposit, query, get, withdraw and ping, and that ask for the summary
- * and the here labels. hearsay_submit_* do not wait for the reply; hearsay_deposit, hearsay_query
- * and so on do. The reports are in admin.c; hearsay_next, hearsay_in_flight and hearsay_fd are in
- * client.c.
+ * Implements the calls that send a request: any request, and deposits and queries, whose arguments
+ * they check. hearsay_submit, hearsay_next, hearsay_in_flight and hearsay_fd are in client.c.
  */
-#include "client/call/calls.h"
+#include "client/call/client.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include <sodium.h>
@@ -83,30 +80,30 @@ static bool filter_is_usable(struct hearsay_bytes filter)
     return filter.data != NULL && filter.count >= 1 && filter.count <= HEARSAY_FILTER_BYTES_MAX;
 }
 
-int hearsay_submit_deposit(struct hearsay *server, const struct hearsay_deposit *deposit,
-                           uint64_t *out_ticket, struct hearsay_error *out_error)
+/* Checks a deposit, and makes a request of it. Returns 0 or ERR_ARGUMENT. */
+static int deposit_fill(const struct hearsay_deposit *deposit, struct hearsay_request *out,
+                        struct hearsay_error *error)
 {
-    struct hearsay_request request = {.kind = HEARSAY_REQUEST_DEPOSIT, .deposit = *deposit};
-
     if (!filter_is_usable(deposit->filter)) {
-        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the message has no filter");
+        return fail_set(error, HEARSAY_ERR_ARGUMENT, "the message has no filter");
     }
     if (deposit->id.data == NULL) {
-        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the message has no id");
+        return fail_set(error, HEARSAY_ERR_ARGUMENT, "the message has no id");
     }
     if (deposit->reach_ppm > HEARSAY_DISTANCE_ONE) {
-        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the reach is over %u millionths",
+        return fail_set(error, HEARSAY_ERR_ARGUMENT, "the reach is over %u millionths",
                         HEARSAY_DISTANCE_ONE);
     }
-    request.deposit.has_ttl_s = deposit->ttl_s != 0;
+    *out = (struct hearsay_request){.kind = HEARSAY_REQUEST_DEPOSIT, .deposit = *deposit};
+    out->deposit.has_ttl_s = deposit->ttl_s != 0;
     if (deposit->payload.data == NULL) {
-        request.deposit.payload = hearsay_bytes("", 0);
+        out->deposit.payload = hearsay_bytes("", 0);
     }
-    return client_submit(server, &request, out_ticket, out_error);
+    return HEARSAY_OK;
 }
 
-int calls_query(const struct hearsay_query *query, struct hearsay_query *out_query,
-                struct hearsay_error *error)
+int client_fill_query(const struct hearsay_query *query, struct hearsay_query *out_query,
+                      struct hearsay_error *error)
 {
     if (query->part_count == 0 || query->parts == NULL) {
         return fail_set(error, HEARSAY_ERR_ARGUMENT, "the query has no parts");
@@ -157,7 +154,7 @@ static int query_fill(const struct hearsay *server, const struct hearsay_query *
                       struct hearsay_request *out, struct hearsay_error *error)
 {
     *out = (struct hearsay_request){.kind = HEARSAY_REQUEST_QUERY};
-    int status = calls_query(query, &out->query, error);
+    int status = client_fill_query(query, &out->query, error);
     if (status == HEARSAY_OK && query->scope == HEARSAY_SCOPE_HOOD &&
         !hearsay_has_capability(server, "hood")) {
         /* an older server would ignore the scope, and answer for one host alone */
@@ -167,112 +164,58 @@ static int query_fill(const struct hearsay *server, const struct hearsay_query *
     return status;
 }
 
-static struct hearsay_request get_request(const char *host, const uint8_t *id)
-{
-    return (struct hearsay_request){
-        .kind = HEARSAY_REQUEST_GET,
-        .get = {.host = hearsay_text(host), .id = hearsay_bytes(id, HEARSAY_ID_BYTES)}};
-}
-
-static struct hearsay_request withdraw_request(const char *host, const uint8_t *id,
-                                               const uint8_t *token)
-{
-    return (struct hearsay_request){
-        .kind = HEARSAY_REQUEST_WITHDRAW,
-        .withdraw = {.host = hearsay_text(host),
-                     .id = hearsay_bytes(id, HEARSAY_ID_BYTES),
-                     .token = hearsay_bytes(token, HEARSAY_TOKEN_BYTES)}};
-}
-
-static struct hearsay_request here_request(const char *host)
-{
-    return (struct hearsay_request){.kind = HEARSAY_REQUEST_HERE,
-                                    .here = {.host = hearsay_text(host)}};
-}
-
 /* --- many requests at a time ------------------------------------------------------------------ */
+
+int hearsay_submit_deposit(struct hearsay *server, const struct hearsay_deposit *deposit,
+                           uint64_t *out_ticket, struct hearsay_error *out_error)
+{
+    struct hearsay_request request;
+    int status = deposit_fill(deposit, &request, out_error);
+    return status == HEARSAY_OK ? hearsay_submit(server, &request, out_ticket, out_error) : status;
+}
 
 int hearsay_submit_query(struct hearsay *server, const struct hearsay_query *query,
                          uint64_t *out_ticket, struct hearsay_error *out_error)
 {
     struct hearsay_request request;
     int status = query_fill(server, query, &request, out_error);
-    return status == HEARSAY_OK ? client_submit(server, &request, out_ticket, out_error) : status;
-}
-
-int hearsay_submit_get(struct hearsay *server, const char *host, const uint8_t *id,
-                       uint64_t *out_ticket, struct hearsay_error *out_error)
-{
-    struct hearsay_request request = get_request(host, id);
-    return client_submit(server, &request, out_ticket, out_error);
-}
-
-int hearsay_submit_withdraw(struct hearsay *server, const char *host, const uint8_t *id,
-                            const uint8_t *token, uint64_t *out_ticket,
-                            struct hearsay_error *out_error)
-{
-    struct hearsay_request request = withdraw_request(host, id, token);
-    return client_submit(server, &request, out_ticket, out_error);
-}
-
-int hearsay_submit_here(struct hearsay *server, const char *host, uint64_t *out_ticket,
-                        struct hearsay_error *out_error)
-{
-    struct hearsay_request request = here_request(host);
-    return client_submit(server, &request, out_ticket, out_error);
+    return status == HEARSAY_OK ? hearsay_submit(server, &request, out_ticket, out_error) : status;
 }
 
 /* --- one request at a time -------------------------------------------------------------------- */
 
-int calls_prepare(struct hearsay *server, int timeout_ms, struct hearsay_error *error)
-{
-    if (timeout_ms < 0) {
-        return fail_set(error, HEARSAY_ERR_ARGUMENT, "the timeout is negative");
-    }
-    if (server->kept_bytes > CLIENT_KEPT_BYTES_MAX) {
-        return fail_set(error, HEARSAY_FULL, "too many replies wait for hearsay_next");
-    }
-    return HEARSAY_OK;
-}
-
-int calls_finish(struct hearsay *server, uint64_t ticket, int timeout_ms,
-                 const struct hearsay_reply **out_reply, struct hearsay_error *error)
+int hearsay_ask(struct hearsay *server, const struct hearsay_request *request, int timeout_ms,
+                const struct hearsay_response **out_response, struct hearsay_error *out_error)
 {
     const struct hearsay_reply *reply = NULL;
-    int status = client_await(server, ticket, timeout_ms, &reply, error);
-    if (status == HEARSAY_ERR_REFUSED && reply != NULL && error != NULL) {
-        *error = reply->error;
-    }
-    *out_reply = reply;
-    return status;
-}
-
-int calls_ask(struct hearsay *server, struct hearsay_request *request, int timeout_ms,
-              const struct hearsay_reply **out_reply, struct hearsay_error *error)
-{
     uint64_t ticket = 0;
-    int status = calls_prepare(server, timeout_ms, error);
-    if (status == HEARSAY_OK) {
-        status = client_submit(server, request, &ticket, error);
+    if (timeout_ms < 0) {
+        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the timeout is negative");
     }
-    return status == HEARSAY_OK ? calls_finish(server, ticket, timeout_ms, out_reply, error)
-                                : status;
+    if (server->kept_bytes > CLIENT_KEPT_BYTES_MAX) {
+        return fail_set(out_error, HEARSAY_FULL, "too many replies wait for hearsay_next");
+    }
+    int status = hearsay_submit(server, request, &ticket, out_error);
+    if (status == HEARSAY_OK) {
+        status = client_await(server, ticket, timeout_ms, &reply, out_error);
+    }
+    if (status == HEARSAY_OK && out_response != NULL) {
+        *out_response = &reply->response;
+    }
+    return status;
 }
 
 int hearsay_deposit(struct hearsay *server, const struct hearsay_deposit *deposit, int timeout_ms,
                     struct hearsay_deposited *out_deposited, struct hearsay_error *out_error)
 {
-    uint64_t ticket = 0;
-    const struct hearsay_reply *reply = NULL;
-    int status = calls_prepare(server, timeout_ms, out_error);
+    struct hearsay_request request;
+    const struct hearsay_response *response = NULL;
+    int status = deposit_fill(deposit, &request, out_error);
     if (status == HEARSAY_OK) {
-        status = hearsay_submit_deposit(server, deposit, &ticket, out_error);
-    }
-    if (status == HEARSAY_OK) {
-        status = calls_finish(server, ticket, timeout_ms, &reply, out_error);
+        status = hearsay_ask(server, &request, timeout_ms, &response, out_error);
     }
     if (status == HEARSAY_OK && out_deposited != NULL) {
-        *out_deposited = reply->response.deposited;
+        *out_deposited = response->deposited;
     }
     return status;
 }
@@ -281,70 +224,13 @@ int hearsay_query(struct hearsay *server, const struct hearsay_query *query, int
                   const struct hearsay_results **out_results, struct hearsay_error *out_error)
 {
     struct hearsay_request request;
-    const struct hearsay_reply *reply = NULL;
+    const struct hearsay_response *response = NULL;
     int status = query_fill(server, query, &request, out_error);
     if (status == HEARSAY_OK) {
-        status = calls_ask(server, &request, timeout_ms, &reply, out_error);
+        status = hearsay_ask(server, &request, timeout_ms, &response, out_error);
     }
     if (status == HEARSAY_OK) {
-        *out_results = &reply->response.results;
-    }
-    return status;
-}
-
-int hearsay_get(struct hearsay *server, const char *host, const uint8_t *id, int timeout_ms,
-                const struct hearsay_got **out_got, struct hearsay_error *out_error)
-{
-    struct hearsay_request request = get_request(host, id);
-    const struct hearsay_reply *reply = NULL;
-    int status = calls_ask(server, &request, timeout_ms, &reply, out_error);
-    if (status == HEARSAY_OK) {
-        *out_got = &reply->response.got;
-    }
-    return status;
-}
-
-int hearsay_withdraw(struct hearsay *server, const char *host, const uint8_t *id,
-                     const uint8_t *token, int timeout_ms, struct hearsay_error *out_error)
-{
-    struct hearsay_request request = withdraw_request(host, id, token);
-    const struct hearsay_reply *reply = NULL;
-    return calls_ask(server, &request, timeout_ms, &reply, out_error);
-}
-
-int hearsay_ping(struct hearsay *server, int timeout_ms, struct hearsay_pong *out_pong,
-                 struct hearsay_error *out_error)
-{
-    struct hearsay_request request = {.kind = HEARSAY_REQUEST_PING};
-    const struct hearsay_reply *reply = NULL;
-    int status = calls_ask(server, &request, timeout_ms, &reply, out_error);
-    if (status == HEARSAY_OK && out_pong != NULL) {
-        *out_pong = reply->response.pong;
-    }
-    return status;
-}
-
-int hearsay_here(struct hearsay *server, const char *host, int timeout_ms,
-                 const struct hearsay_here_labels **out_here, struct hearsay_error *out_error)
-{
-    struct hearsay_request request = here_request(host);
-    const struct hearsay_reply *reply = NULL;
-    int status = calls_ask(server, &request, timeout_ms, &reply, out_error);
-    if (status == HEARSAY_OK) {
-        *out_here = &reply->response.here_labels;
-    }
-    return status;
-}
-
-int hearsay_summary(struct hearsay *server, const char *host, int timeout_ms,
-                    const struct hearsay_summarized **out_summary, struct hearsay_error *out_error)
-{
-    struct hearsay_request request = {.kind = HEARSAY_REQUEST_SUMMARY,
-                                      .summary = {.host = hearsay_text(host)}};
-    const struct hearsay_reply *reply = NULL;
-    int status = calls_ask(server, &request, timeout_ms, &reply, out_error);
-    if (status == HEARSAY_OK) {
-        *out_summary = &reply->response.summarized;
+        *out_results = &response->results;
     }
     return status;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/call/client.h"
 
-#include <assert.h>
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
@@ -271,15 +270,16 @@ static void take_kept(struct hearsay *server)
     kept_free(server->alloc, kept);
 }
 
-int client_submit(struct hearsay *server, struct hearsay_request *request, uint64_t *out_ticket,
-                  struct hearsay_error *out_error)
+int hearsay_submit(struct hearsay *server, const struct hearsay_request *request,
+                   uint64_t *out_ticket, struct hearsay_error *out_error)
 {
     bool idle = hearsay_in_flight(server) == 0;
-    request->asker = server->asker;
-    if (request->kind == HEARSAY_REQUEST_SERVE) {
-        server->conn.takes_asks = true;
-    }
-    int status = conn_submit(&server->conn, request, out_ticket, out_error);
+    struct hearsay_request own = *request;
+    own.asker = server->asker;
+    /* Pushes may arrive right after the answer. */
+    server->conn.takes_asks = server->conn.takes_asks || own.kind == HEARSAY_REQUEST_SERVE;
+    server->conn.takes_matches = server->conn.takes_matches || own.kind == HEARSAY_REQUEST_WATCH;
+    int status = conn_submit(&server->conn, &own, out_ticket, out_error);
     if (status == CONN_FULL) {
         client_flush(server);
         return fail_set(out_error, HEARSAY_FULL, "too many requests are under way");
@@ -316,8 +316,13 @@ int client_await(struct hearsay *server, uint64_t ticket, int timeout_ms,
         }
         if (server->reply.response.id == ticket) {
             *out_reply = &server->reply;
-            return server->reply.response.kind == HEARSAY_RESPONSE_ERROR ? HEARSAY_ERR_REFUSED
-                                                                         : HEARSAY_OK;
+            if (server->reply.response.kind != HEARSAY_RESPONSE_ERROR) {
+                return HEARSAY_OK;
+            }
+            if (out_error != NULL) {
+                *out_error = server->reply.error;
+            }
+            return HEARSAY_ERR_REFUSED;
         }
         status = client_keep(server, out_error);
         if (status != HEARSAY_OK) {

@@ -103,18 +103,18 @@ int client_take_notices(struct hearsay *server, struct arena *arena,
 void client_free_notices(struct hearsay *server);
 
 /*
- * Adds a request to the output, as hearsay_submit_* do. `request` may borrow from the last reply of
- * the connection: the function copies all bytes before it returns.
- */
-int client_submit(struct hearsay *server, struct hearsay_request *request, uint64_t *out_ticket,
-                  struct hearsay_error *out_error);
-
-/*
  * Waits for the reply to the request with this ticket, and keeps all other replies for
  * hearsay_next. *out_reply is borrowed until the next call on the connection. When the reply is an
- * error, returns HEARSAY_ERR_REFUSED with *out_reply, and does not fill *out_error.
+ * error, returns HEARSAY_ERR_REFUSED with *out_reply.
  */
 int client_await(struct hearsay *server, uint64_t ticket, int timeout_ms,
                  const struct hearsay_reply **out_reply, struct hearsay_error *out_error);
+
+/*
+ * Checks the fields of a query, except those that only the server can check, such as k, and copies
+ * it to *out_query with the defaults of the fields that are 0. Returns 0 or ERR_ARGUMENT.
+ */
+int client_fill_query(const struct hearsay_query *query, struct hearsay_query *out_query,
+                      struct hearsay_error *error);
 
 #endif

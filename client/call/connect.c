@@ -7,7 +7,7 @@
 
 #include <sodium.h>
 
-#include "client/call/calls.h"
+#include "client/call/client.h"
 #include "client/fail.h"
 #include "client/net/address.h"
 #include "client/net/sock.h"

@@ -3,14 +3,12 @@
  * watch: standing queries. hearsay_submit_watch starts a watch on one connection. hearsay_watch
  * connects again after a lost connection and continues the watch.
  */
-#include <inttypes.h>
 #include <poll.h>
 #include <string.h>
 
 #include <sodium.h>
 
-#include "client/call/calls.h"
-#include "client/fail.h"
+#include "client/call/client.h"
 #include "client/now.h"
 
 enum {
@@ -22,29 +20,25 @@ enum {
 
 /* --- on one connection ------------------------------------------------------------------------ */
 
+/* Checks the query of a watch, and makes a request of it. Returns 0 or ERR_ARGUMENT. */
+static int watch_fill(const struct hearsay_query *query, uint64_t after_seq,
+                      struct hearsay_request *out, struct hearsay_error *error)
+{
+    *out = (struct hearsay_request){.kind = HEARSAY_REQUEST_WATCH, .watch.after_seq = after_seq};
+    int status = client_fill_query(query, &out->watch.query, error);
+    out->watch.query.k = 0; /* a watch has none */
+    out->watch.query.until_ms = INT64_MAX;
+    out->watch.query.order = HEARSAY_ORDER_SIMILARITY;
+    out->watch.query.exclude_count = 0;
+    return status;
+}
+
 int hearsay_submit_watch(struct hearsay *server, const struct hearsay_query *query,
                          uint64_t after_seq, uint64_t *out_ticket, struct hearsay_error *out_error)
 {
-    struct hearsay_request request = {.kind = HEARSAY_REQUEST_WATCH,
-                                      .watch = {.after_seq = after_seq}};
-    int status = calls_query(query, &request.watch.query, out_error);
-    if (status != HEARSAY_OK) {
-        return status;
-    }
-    request.watch.query.k = 0; /* a watch has none */
-    request.watch.query.until_ms = INT64_MAX;
-    request.watch.query.order = HEARSAY_ORDER_SIMILARITY;
-    request.watch.query.exclude_count = 0;
-    server->conn.takes_matches = true; /* matches may arrive right after the answer */
-    return client_submit(server, &request, out_ticket, out_error);
-}
-
-int hearsay_submit_unwatch(struct hearsay *server, uint64_t watch_id, uint64_t *out_ticket,
-                           struct hearsay_error *out_error)
-{
-    struct hearsay_request request = {.kind = HEARSAY_REQUEST_UNWATCH,
-                                      .unwatch = {.watch_id = watch_id}};
-    return client_submit(server, &request, out_ticket, out_error);
+    struct hearsay_request request;
+    int status = watch_fill(query, after_seq, &request, out_error);
+    return status == HEARSAY_OK ? hearsay_submit(server, &request, out_ticket, out_error) : status;
 }
 
 /* Starts a watch on one connection, as hearsay_submit_watch, and waits for the answer. */
@@ -52,17 +46,14 @@ static int begin_watch(struct hearsay *server, const struct hearsay_query *query
                        uint64_t after_seq, int timeout_ms, struct hearsay_watching *out_watching,
                        struct hearsay_error *out_error)
 {
-    const struct hearsay_reply *reply = NULL;
-    uint64_t ticket = 0;
-    int status = calls_prepare(server, timeout_ms, out_error);
+    struct hearsay_request request;
+    const struct hearsay_response *response = NULL;
+    int status = watch_fill(query, after_seq, &request, out_error);
     if (status == HEARSAY_OK) {
-        status = hearsay_submit_watch(server, query, after_seq, &ticket, out_error);
+        status = hearsay_ask(server, &request, timeout_ms, &response, out_error);
     }
     if (status == HEARSAY_OK) {
-        status = calls_finish(server, ticket, timeout_ms, &reply, out_error);
-    }
-    if (status == HEARSAY_OK) {
-        *out_watching = reply->response.watching;
+        *out_watching = response->watching;
     }
     return status;
 }
@@ -133,6 +124,7 @@ static void watch_take(struct standing *standing, const struct hearsay *server,
 static int watch_listen(struct standing *standing, struct hearsay *server,
                         struct hearsay_error *error)
 {
+    static const struct hearsay_request ping = {.kind = HEARSAY_REQUEST_PING};
     int64_t heard_ms = now_monotonic_ms();
     while (goes_on(standing) && !server->epoch_changed) {
         const struct hearsay_reply *reply = NULL;
@@ -146,7 +138,8 @@ static int watch_listen(struct standing *standing, struct hearsay *server,
         }
         if (status == HEARSAY_PENDING && now_monotonic_ms() - heard_ms >= SILENCE_MS) {
             heard_ms = now_monotonic_ms();
-            status = hearsay_ping(server, standing->watch->connection.timeout_ms, NULL, error);
+            status =
+                hearsay_ask(server, &ping, standing->watch->connection.timeout_ms, NULL, error);
         }
         if (status != HEARSAY_PENDING && status != HEARSAY_OK) {
             return status;

@@ -6,7 +6,6 @@
  * and latitude, longitude first: ceil(5L/2) bits of longitude and floor(5L/2) bits of latitude.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include "client/context/build.h"
 #include "client/fail.h"

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "client/context/build.h"
-#include "client/fail.h"
 #include "core/base/label.h"
 #include "core/profile/profile.h"
 

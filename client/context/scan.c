@@ -26,7 +26,6 @@
  * These programs print much of what access points say of themselves, some of it as it comes. So an
  * access point that cannot be read is left out and counted, and the scan goes on.
  */
-#include <inttypes.h>
 #include <string.h>
 
 #include "client/context/build.h"

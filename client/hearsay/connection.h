@@ -186,8 +186,8 @@ struct hearsay_host {
     struct hearsay_epoch epoch;     /* the current one as far as read: see hearsay_current_epoch */
     /*
      * Labels of the access point's surroundings, here_count of them, as in the greeting. here_count
-     * is 0 if there were none, and also if the labels did not fit in the greeting. hearsay_here
-     * gets all labels.
+     * is 0 if there were none, and also if the labels did not fit in the greeting.
+     * HEARSAY_REQUEST_HERE gets all labels.
      */
     const struct hearsay_text *here;
     size_t here_count;

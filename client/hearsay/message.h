@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * message: deposits, queries, gets and withdraws messages, one request at a time or many. Part of
- * hearsay.h.
+ * message: sends requests and gives the responses, one at a time or many, as the structs of
+ * hearsay/messages.h. docs/protocol.md says what each request does and who may send it. Part of
+ * hearsay.h. This gets a message:
+ *
+ *   struct hearsay_request request = {.kind = HEARSAY_REQUEST_GET};
+ *   request.get.id = hearsay_bytes(id, HEARSAY_ID_BYTES);
+ *   hearsay_ask(server, &request, 5000, &response, &error);
  */
 #ifndef HEARSAY_MESSAGE_H
 #define HEARSAY_MESSAGE_H
@@ -51,8 +56,8 @@ HEARSAY_API void hearsay_query_init(struct hearsay_query *query);
 
 /*
  * Each call of this section sends a request and waits for its reply. ERR_REFUSED means that the
- * server refused the request. *out_results, *out_got, *out_summary and *out_here are borrowed from
- * the connection until the next call on the connection. `host` NULL is the default host.
+ * server refused the request. *out_response and *out_results are borrowed from the connection until
+ * the next call on the connection.
  *
  * While a call waits, matches and replies to requests of the next section may arrive. The library
  * keeps them for hearsay_next. If they take more than 8 MiB, or in the cases of the next section,
@@ -67,42 +72,23 @@ HEARSAY_API void hearsay_query_init(struct hearsay_query *query);
  *
  * All calls may return ERR_ARGUMENT, ERR_NOMEM, ERR_TIMEOUT, ERR_LOST, ERR_PROTOCOL, ERR_REFUSED
  * and ERR_SYSTEM; with TLS also ERR_TRUST.
+ *
+ * hearsay_ask sends any request. `kind` says which member of the union is the request; `id` and
+ * `asker` need not be set. A member that is 0 counts as such: where the comment of a field gives
+ * another value for an absent field, the caller sets it. An absent host is the default host. The
+ * request is borrowed for the call. response->kind is the one that answers the request.
+ * out_response may be NULL. The time that the requests check, backup, compact and similar take
+ * grows with the size of the store: choose timeout_ms accordingly.
  */
+HEARSAY_API int hearsay_ask(struct hearsay *server, const struct hearsay_request *request,
+                            int timeout_ms, const struct hearsay_response **out_response,
+                            struct hearsay_error *out_error);
 HEARSAY_API int hearsay_deposit(struct hearsay *server, const struct hearsay_deposit *deposit,
                                 int timeout_ms, struct hearsay_deposited *out_deposited,
                                 struct hearsay_error *out_error);
 HEARSAY_API int hearsay_query(struct hearsay *server, const struct hearsay_query *query,
                               int timeout_ms, const struct hearsay_results **out_results,
                               struct hearsay_error *out_error);
-/*
- * Gets a message by its id of HEARSAY_ID_BYTES bytes. If there is no such message: ERR_REFUSED with
- * HEARSAY_CODE_NOT_FOUND; if the operator has removed the message: with HEARSAY_CODE_REMOVED.
- */
-HEARSAY_API int hearsay_get(struct hearsay *server, const char *host, const uint8_t *id,
-                            int timeout_ms, const struct hearsay_got **out_got,
-                            struct hearsay_error *out_error);
-/*
- * Withdraws a message. `id` has HEARSAY_ID_BYTES bytes, `token` has HEARSAY_TOKEN_BYTES bytes. For
- * a wrong token: ERR_REFUSED with HEARSAY_CODE_FORBIDDEN.
- */
-HEARSAY_API int hearsay_withdraw(struct hearsay *server, const char *host, const uint8_t *id,
-                                 const uint8_t *token, int timeout_ms,
-                                 struct hearsay_error *out_error);
-/* out_pong may be NULL. */
-HEARSAY_API int hearsay_ping(struct hearsay *server, int timeout_ms, struct hearsay_pong *out_pong,
-                             struct hearsay_error *out_error);
-/*
- * Gets the summary of the messages in a host's open epoch. The summary includes every message that
- * is not hidden and whose deposit the server has acknowledged, until the server deletes the
- * message.
- */
-HEARSAY_API int hearsay_summary(struct hearsay *server, const char *host, int timeout_ms,
-                                const struct hearsay_summarized **out_summary,
-                                struct hearsay_error *out_error);
-/* Gets the here labels of now; there may be none. */
-HEARSAY_API int hearsay_here(struct hearsay *server, const char *host, int timeout_ms,
-                             const struct hearsay_here_labels **out_here,
-                             struct hearsay_error *out_error);
 
 /* --- many requests at a time ------------------------------------------------------------------ */
 
@@ -127,21 +113,17 @@ struct hearsay_reply {
  * limits.requests_in_flight requests (at most 1024; with is_small or without this limit at most 16)
  * wait for their replies, or because more than 1 MiB is unsent. After HEARSAY_FULL call
  * hearsay_next, then submit the request again.
+ *
+ * hearsay_submit submits any request, as hearsay_ask takes it. After HEARSAY_REQUEST_SERVE,
+ * hearsay_next returns HEARSAY_RESPONSE_ASK as well, with the id 0.
  */
+HEARSAY_API int hearsay_submit(struct hearsay *server, const struct hearsay_request *request,
+                               uint64_t *out_ticket, struct hearsay_error *out_error);
 HEARSAY_API int hearsay_submit_deposit(struct hearsay *server,
                                        const struct hearsay_deposit *deposit, uint64_t *out_ticket,
                                        struct hearsay_error *out_error);
 HEARSAY_API int hearsay_submit_query(struct hearsay *server, const struct hearsay_query *query,
                                      uint64_t *out_ticket, struct hearsay_error *out_error);
-HEARSAY_API int hearsay_submit_get(struct hearsay *server, const char *host, const uint8_t *id,
-                                   uint64_t *out_ticket, struct hearsay_error *out_error);
-HEARSAY_API int hearsay_submit_withdraw(struct hearsay *server, const char *host, const uint8_t *id,
-                                        const uint8_t *token, uint64_t *out_ticket,
-                                        struct hearsay_error *out_error);
-/* Asks for the here labels; of the client that hearsay_ask_for names, on the connection of a
- * gateway. */
-HEARSAY_API int hearsay_submit_here(struct hearsay *server, const char *host, uint64_t *out_ticket,
-                                    struct hearsay_error *out_error);
 
 /*
  * Returns the next reply to a submitted request, the next match or the next change of here labels,
@@ -165,7 +147,7 @@ HEARSAY_API int hearsay_next(struct hearsay *server, int timeout_ms,
  * After this call, hearsay_next returns HEARSAY_RESPONSE_HERE_CHANGED when the here labels of a
  * host change for this client, and waits for changes even if no request is in flight. A gateway
  * without on_behalf gets a reply when the here labels of any place change; the gateway should then
- * ask for the labels of its clients with hearsay_ask_for and hearsay_submit_here.
+ * ask for the labels of its clients with hearsay_ask_for and HEARSAY_REQUEST_HERE.
  */
 HEARSAY_API void hearsay_take_here_changes(struct hearsay *server);
 
@@ -182,6 +164,75 @@ HEARSAY_API size_t hearsay_in_flight(const struct hearsay *server);
  * may be NULL. The connection owns the socket.
  */
 HEARSAY_API int hearsay_fd(const struct hearsay *server, bool *out_wants_write);
+
+/* --- watches: queries that stay at the server, which reports each new message that fits --------
+ */
+
+#define HEARSAY_NO_SEQ UINT64_MAX /* instead of a sequence number: only new messages */
+
+/*
+ * Starts a watch on this connection, without waiting for the answer, which is a reply of the kind
+ * HEARSAY_RESPONSE_WATCHING. From then on, hearsay_next returns HEARSAY_RESPONSE_MATCH for each
+ * message that fits and has a sequence number above `after_seq`. HEARSAY_NO_SEQ means: only
+ * messages that get their number after the watch begins. Matches of the watch come in ascending
+ * order of their numbers. hearsay_next waits for matches even if no request is in flight. The
+ * fields k, until_ms, order and exclude of the query have no effect, but `order` and `exclude` must
+ * be valid. The rules of hearsay_submit_query hold. Too many watches are refused with
+ * HEARSAY_CODE_QUOTA. HEARSAY_REQUEST_UNWATCH ends a watch; hearsay_next may still return matches
+ * that arrived earlier.
+ */
+HEARSAY_API int hearsay_submit_watch(struct hearsay *server, const struct hearsay_query *query,
+                                     uint64_t after_seq, uint64_t *out_ticket,
+                                     struct hearsay_error *out_error);
+
+/*
+ * A watch that continues on a new connection when its connection is lost. All callbacks run within
+ * hearsay_watch, with `context`. A callback that returns bool ends the watch by returning false.
+ * connect, dropped, lost and goes_on may be NULL.
+ */
+struct hearsay_watch {
+    /* how to connect to the server; resume_token has no effect. timeout_ms limits connecting, and
+     * the wait for the answer to each request */
+    struct hearsay_connect connection;
+    uint64_t after_seq; /* HEARSAY_NO_SEQ: only new messages; 0: all that are stored */
+    void *context;
+    /*
+     * Connects to the server in place of hearsay_connect. `token` is the resume token to show;
+     * token_bytes is 0 if there is none. Returns a status. hearsay_watch closes *out_server.
+     */
+    int (*connect)(void *context, const uint8_t *token, size_t token_bytes,
+                   struct hearsay **out_server, struct hearsay_error *error);
+    /*
+     * Fills the query after each connect; the host may have another profile than before. What the
+     * query points to must stay valid until hearsay_watch calls `prepare` again or returns. Any
+     * status except HEARSAY_OK ends hearsay_watch, which returns this status.
+     */
+    int (*prepare)(void *context, struct hearsay *server, struct hearsay_query *query,
+                   struct hearsay_error *error);
+    bool (*match)(void *context, const struct hearsay *server, const struct hearsay_match *match);
+    /* The server closed the last connection, for this reason. */
+    void (*dropped)(void *context, const struct hearsay_error *why);
+    /* The connection is lost; the next try is in retry_ms. */
+    bool (*lost)(void *context, const struct hearsay_error *why, int retry_ms);
+    bool (*goes_on)(void *context); /* called several times a second */
+};
+
+/*
+ * Connects and watches. After a lost connection, hearsay_watch connects again, first after a random
+ * time from 1 to 2 s. After each further failure both times double, up to 30 and 60 s. If the
+ * server asks for a longer wait, hearsay_watch waits so long, but at most 60 s. `match` gets the
+ * matches in ascending order of their sequence numbers. A new connection continues after the number
+ * of the last match, so the watch also gets messages that came in between. If the store id has
+ * changed, the watch begins with all messages of the new store that fit. When an epoch of any host
+ * begins, hearsay_watch connects again at once, and `prepare` sees the new epoch. After 30 s
+ * without a match or reply, hearsay_watch pings the server.
+ *
+ * Returns HEARSAY_OK when a callback has ended the watch. Returns an error when the first watch
+ * cannot begin. Later, hearsay_watch tries again after ERR_CONNECT, ERR_TIMEOUT, ERR_LOST, and
+ * ERR_REFUSED with the code RATE_LIMITED, QUOTA, STORAGE, SHUTTING_DOWN or INTERNAL, and returns
+ * every other error.
+ */
+HEARSAY_API int hearsay_watch(const struct hearsay_watch *watch, struct hearsay_error *out_error);
 
 #ifdef __cplusplus
 }

@@ -4,7 +4,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct link {
     uv_poll_t poll;
@@ -118,7 +117,9 @@ static void on_poll(uv_poll_t *poll, int status, int events)
         link_lose(link, &error);
         return;
     }
-    link->events->rested(link->context);
+    if (link->events->rested != NULL) {
+        link->events->rested(link->context);
+    }
     if (link->server != NULL) {
         link_expect_answer(link, has_reply);
         link_wait(link);

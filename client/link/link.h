@@ -18,7 +18,7 @@ struct link;
 struct link_events {
     void (*greeted)(void *context);
     void (*replied)(void *context, const struct hearsay_reply *reply);
-    /* All that has arrived was given: the epochs of the Welcome are those of now. */
+    /* All that has arrived was given: the epochs of the Welcome are those of now. May be NULL. */
     void (*rested)(void *context);
     /* The connection is lost. The owner must call link_close or link_detach before it returns. */
     void (*lost)(void *context, const struct hearsay_error *why);

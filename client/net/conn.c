@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "client/fail.h"
-#include "core/base/err.h"
 #include "proto/codec/codec.h"
 
 /* Changes the state. A state changes only to the next state or to CONN_BROKEN. */

@@ -219,4 +219,19 @@ void http_connection_suspend(struct http_connection *connection);
 /* Lets MHD go on with a connection that is suspended. */
 void http_connection_resume(struct http_connection *connection);
 
+/* --- http_request.c --------------------------------------------------------------------------- */
+
+/* What MHD calls while a request comes in. Includes no header of MHD. */
+
+/* Keeps the target as it was sent, before MHD decodes it. The first line of a request is there. */
+void http_request_keep_target(struct http_connection *connection, const char *target);
+
+/*
+ * Goes a step on: the head is complete, `count` bytes of the body have come, or (count 0) the body
+ * is complete, or the connection has been resumed. Takes all bytes. False: the connection must be
+ * closed.
+ */
+bool http_request_step(struct http_connection *connection, const char *method, const char *version,
+                       const char *bytes, size_t count);
+
 #endif

@@ -19,7 +19,6 @@
 #include <netinet/tcp.h>
 
 #include "client/web/http_inner.h"
-#include "client/web/http_request.h"
 #include "core/base/err.h"
 #include "daemon/system/container.h"
 #include "daemon/system/list.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/web/http_request.h"
+#include "client/web/http_inner.h"
 
 #include <string.h>
 #include <strings.h>

@@ -6,8 +6,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "client/web/lang_inner.h"
-
 enum {
     LANG_KEY_BYTES = 64,
     LANG_RANGES_MAX = 32, /* of an Accept-Language that are read */

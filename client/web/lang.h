@@ -69,4 +69,27 @@ void lang_write_with_until(struct html *html, const struct lang *lang, const cha
 void lang_write_with_lasts(struct html *html, const struct lang *lang, const char *key,
                            uint64_t seconds);
 
+/* --- the tables of lang.c --------------------------------------------------------------------- */
+
+/* scripts/embed makes them of lang/. For lang.c and tests. */
+
+struct lang_entry {
+    const char *key;
+    const char *text;
+};
+
+struct lang {
+    const char *tag; /* decides on the plurals, too */
+    const char *name;
+    bool is_right_to_left;
+    const struct lang_entry *entries; /* sorted by key */
+    size_t count;
+};
+
+extern const struct lang lang_table[];
+extern const size_t lang_table_count;
+
+/* The CLDR category of a whole number in a language: zero, one, two, few, many or other. */
+const char *lang_category(const struct lang *lang, unsigned long long number);
+
 #endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 #include <assert.h>
-#include <string.h>
 
 #include "core/base/err.h"
 #include "core/index/inner.h"

@@ -3,11 +3,8 @@
  * config_check: derives defaults from other keys, checks rules about several keys, and checks
  * reloads.
  */
-#include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "core/base/err.h"
 #include "core/profile/encode.h"
 #include "daemon/config/inner.h"
 

@@ -2,7 +2,6 @@
 #include "daemon/device/devices.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <stdio.h>

@@ -132,7 +132,7 @@ static void add_peers(const struct ask *ask, struct query_job *job)
 {
     size_t next = job->asked_parts;
 
-    for (size_t h = 0; job->peers_asked > 0 && h < ask->service->host_count; h++) {
+    for (size_t h = 0; job->answer.peers_asked > 0 && h < ask->service->host_count; h++) {
         struct host *peer = &ask->service->hosts[h];
         uint32_t count = is_peer(ask->host, peer) ? job->asked_parts : 0;
 
@@ -257,12 +257,13 @@ static struct query_job *query_new(const struct ask *ask, uint32_t peers)
         return NULL;
     }
     job->base.deinit = deinit_query;
-    job->order = query->order;
-    job->with_payload = query->with_payload;
-    job->is_hood = query->scope == HEARSAY_SCOPE_HOOD;
-    job->peers = peers;
-    job->peers_asked = open > 0 ? peers : 0;
-    job->complete = true;
+    job->asked = *query;
+    job->asked.host = (struct hearsay_text){NULL, 0};
+    job->asked.parts = NULL;
+    job->asked.exclude = NULL;
+    job->answer.peers = peers;
+    job->answer.peers_asked = open > 0 ? peers : 0;
+    job->answer.complete = true;
     job->asked_parts = (uint32_t)query->part_count;
     job->query = (struct index_query){
         .part_count = (uint32_t)query->part_count + open * peers,
@@ -336,7 +337,7 @@ void handler_query(struct ask *ask)
     if (job == NULL) {
         return;
     }
-    job->peers_other = other;
+    job->answer.peers_other = other;
     if (!read_exclude(job, query)) {
         job_fail_memory(&job->base);
         return;
@@ -356,10 +357,9 @@ void handler_query(struct ask *ask)
     if (asks_bridge(ask)) {
         job->when_found = query_ask;
         job->until_ms = service_monotonic_ms(ask->service) + query->wait_ms;
-        job->max_staleness_ms = query->max_staleness_ms;
     } else if (lacks_bridge(ask)) {
-        job->bridge_away = true;
-        job->complete = false;
+        job->answer.bridge_away = true;
+        job->answer.complete = false;
     }
     query_search(job);
 }

@@ -43,22 +43,15 @@ struct query_job {
     struct scalable_slice *exclude; /* query.exclude_count of them */
     uint8_t *exclude_bits; /* the bits of the slices in `exclude`, one slice after the other */
     size_t exclude_bytes;
-    enum hearsay_order order;
-    bool with_payload;
-    bool is_hood;   /* the scope is HOOD */
-    uint32_t peers; /* this and the next five fields: see struct hearsay_results */
-    uint32_t peers_asked;
-    uint32_t peers_other;
-    uint32_t peers_silent;
-    uint32_t peers_skipped;
-    bool bridge_away;
-    bool is_capped; /* at another server */
-    bool complete;  /* no host of the hood is missing */
-    int64_t
-        as_of_ms; /* when the search was over; with a bridge the time that it says, if earlier */
-    uint64_t comparisons; /* of the other servers */
-    int64_t until_ms;     /* monotonic: how long a bridge may take; 0: none is asked */
-    uint64_t max_staleness_ms;
+    /* the request, but for its texts, filters and slices, whose memory does not last as long */
+    struct hearsay_query asked;
+    /*
+     * what send_answer completes: `comparisons` and `capped` are those of the other servers;
+     * `complete`: no host of the hood is missing; as_of_ms is when the search was over, or with a
+     * bridge the time that it says, if earlier
+     */
+    struct hearsay_results answer;
+    int64_t until_ms; /* monotonic: how long a bridge may take; 0: none is asked */
     struct ask_wait wait;
     /* owned: remote_count messages of other servers, the nearest first, and their bytes */
     struct query_remote *remote;

@@ -51,7 +51,7 @@ static void fill_result(const struct query_job *job, const struct nearest_candid
         .deposited_ms = found->item.deposited_ms,
         .expires_ms = found->item.expires_ms,
     };
-    if (job->is_hood) {
+    if (job->asked.scope == HEARSAY_SCOPE_HOOD) {
         out->host =
             (struct hearsay_text){place->host->config.name, strlen(place->host->config.name)};
     }
@@ -276,6 +276,17 @@ static void fit_bridge(struct hearsay_response *response, size_t frame_bytes)
     }
 }
 
+/* Completes what the job knows of the answer by what the search has found out. */
+static void complete_answer(const struct query_job *job, struct hearsay_results *answer)
+{
+    answer->comparisons += index_search_comparisons(job->search);
+    answer->exact = index_search_is_exact(job->search);
+    answer->capped = answer->capped || index_search_is_capped(job->search);
+    answer->complete = answer->complete && is_whole(job);
+    answer->as_of_ms = job->asked.scope == HEARSAY_SCOPE_HOOD ? answer->as_of_ms : 0;
+    answer->seq = job->base.client->is_bridge ? highest_number(job) : 0;
+}
+
 /*
  * Sends the answer. `messages` has the payloads in the order of the search's results. NULL: no
  * payloads are wanted, or there are no results.
@@ -296,30 +307,20 @@ static void send_answer(struct query_job *job, const struct persist_message *mes
     struct hearsay_response response = {
         .id = job->base.request_id,
         .kind = HEARSAY_RESPONSE_RESULTS,
-        .results = {.results = results,
-                    .result_count = count,
-                    .comparisons = index_search_comparisons(job->search) + job->comparisons,
-                    .exact = index_search_is_exact(job->search),
-                    .capped = index_search_is_capped(job->search) || job->is_capped,
-                    .complete = job->complete && is_whole(job),
-                    .peers = job->peers,
-                    .peers_asked = job->peers_asked,
-                    .peers_silent = job->peers_silent,
-                    .peers_other = job->peers_other,
-                    .as_of_ms = job->is_hood ? job->as_of_ms : 0,
-                    .seq = job->base.client->is_bridge ? highest_number(job) : 0,
-                    .bridge_away = job->bridge_away,
-                    .peers_skipped = job->peers_skipped},
+        .results = job->answer,
     };
+    complete_answer(job, &response.results);
+    response.results.results = results;
+    response.results.result_count = count;
     if (job->base.client->is_bridge) {
         fit_bridge(&response, service->config.limits.frame_bytes);
     }
     struct hearsay_house_notice notices[LIMIT_NOTICES];
     add_notices(job, notices, &response.results, &response);
-    if (job->with_payload) {
+    if (job->asked.with_payload) {
         attach_payloads(&response, results, payloads, service->config.limits.frame_bytes);
     }
-    if (job->order == HEARSAY_ORDER_TIME) {
+    if (job->asked.order == HEARSAY_ORDER_TIME) {
         qsort(results, response.results.result_count, sizeof(*results), compare_by_time);
     }
     service_note_query(service, response.results.comparisons, job->base.began_ns);
@@ -400,7 +401,7 @@ static void on_payloads(struct persist_read *read)
         job_end(&job->base);
     } else if (outcome == AGAIN) {
         /* the floor that a bridge was told may have been too high */
-        job->complete = job->complete && job->until_ms == 0;
+        job->answer.complete = job->answer.complete && job->until_ms == 0;
         query_search(job);
     } else {
         job_fail_later(&job->base, "the message store could not read its storage; try again later");
@@ -459,10 +460,10 @@ void query_answer(struct query_job *job)
     uint32_t count = 0;
     const struct nearest_candidate *found = index_search_results(job->search, &count);
 
-    if (job->as_of_ms == 0) {
-        job->as_of_ms = service_now_ms(job->base.service);
+    if (job->answer.as_of_ms == 0) {
+        job->answer.as_of_ms = service_now_ms(job->base.service);
     }
-    if (!job->with_payload || count == 0) {
+    if (!job->asked.with_payload || count == 0) {
         send_answer(job, NULL);
         arena_reset(&job->base.service->arena);
     } else if (!answer_from_cache(job, found, count)) {

@@ -92,6 +92,7 @@ static bool write_slices(const struct query_job *job, struct hearsay_query *out)
 static bool write_query(struct ask_wait *wait, struct hearsay_query *out)
 {
     struct query_job *job = CONTAINER_OF(wait, struct query_job, wait);
+    const struct hearsay_query *asked = &job->asked;
     const char *host = job->base.host->config.name;
     bool is_newest = job->query.order == INDEX_ORDER_NEWEST;
     uint32_t count = 0;
@@ -99,15 +100,15 @@ static bool write_query(struct ask_wait *wait, struct hearsay_query *out)
 
     *out = (struct hearsay_query){
         .host = {host, strlen(host)},
-        .k = job->query.k,
-        .max_distance_ppm = job->query.max_distance_ppm,
-        .since_ms = job->query.since_ms,
-        .until_ms = job->query.until_ms,
-        .metric = job->query.metric == INDEX_METRIC_PHI ? HEARSAY_METRIC_PHI : HEARSAY_METRIC_BITS,
+        .k = asked->k,
+        .max_distance_ppm = asked->max_distance_ppm,
+        .since_ms = asked->since_ms,
+        .until_ms = asked->until_ms,
+        .metric = asked->metric,
         .order = is_newest ? HEARSAY_ORDER_NEWEST : HEARSAY_ORDER_SIMILARITY,
-        .with_payload = job->with_payload,
+        .with_payload = asked->with_payload,
         .scope = HEARSAY_SCOPE_HERE,
-        .max_staleness_ms = job->max_staleness_ms,
+        .max_staleness_ms = asked->max_staleness_ms,
     };
     if (count == job->query.k && is_newest) {
         out->since_ms = found[count - 1].item.deposited_ms; /* not below job->query.since_ms */
@@ -252,7 +253,7 @@ static bool keep_results(struct query_job *job, const struct hearsay_results *re
 
         if (is_elsewhere(job, &results->results[i]) &&
             rank_result(job, &results->results[i], next)) {
-            keep_result(&next->result, job->with_payload, &at);
+            keep_result(&next->result, job->asked.with_payload, &at);
             job->remote_count++;
         }
     }
@@ -280,33 +281,34 @@ static bool own_are_there(const struct query_job *job)
 static void end_wait(struct ask_wait *wait, const struct hearsay_results *results)
 {
     struct query_job *job = CONTAINER_OF(wait, struct query_job, wait);
+    struct hearsay_results *answer = &job->answer;
 
     if (job->base.client->is_gone) {
         job_end(&job->base);
         return;
     }
     /* a bridge that knows no peer has perhaps just begun */
-    job->complete = results != NULL && keep_results(job, results) && results->complete &&
-                    results->peers > 0 && results->peers_skipped == 0;
+    answer->complete = results != NULL && keep_results(job, results) && results->complete &&
+                       results->peers > 0 && results->peers_skipped == 0;
     if (results == NULL) {
-        job->bridge_away = !asks_serves(job->base.service, job->base.host);
+        answer->bridge_away = !asks_serves(job->base.service, job->base.host);
     } else {
-        bool is_older = results->as_of_ms > 0 && results->as_of_ms < job->as_of_ms;
+        bool is_older = results->as_of_ms > 0 && results->as_of_ms < answer->as_of_ms;
 
-        job->is_capped = results->capped;
-        job->peers += results->peers;
-        job->peers_asked += results->peers_asked;
-        job->peers_silent += results->peers_silent;
-        job->peers_other += results->peers_other;
-        job->peers_skipped = results->peers_skipped;
-        job->comparisons = results->comparisons;
-        job->as_of_ms = is_older ? results->as_of_ms : job->as_of_ms;
+        answer->capped = results->capped;
+        answer->peers += results->peers;
+        answer->peers_asked += results->peers_asked;
+        answer->peers_silent += results->peers_silent;
+        answer->peers_other += results->peers_other;
+        answer->peers_skipped = results->peers_skipped;
+        answer->comparisons = results->comparisons;
+        answer->as_of_ms = is_older ? results->as_of_ms : answer->as_of_ms;
     }
     if (own_are_there(job)) {
         query_answer(job);
     } else {
         /* the floor that the others were told may have been too high */
-        job->complete = false;
+        answer->complete = false;
         query_search(job);
     }
 }
@@ -315,7 +317,7 @@ void query_ask(struct query_job *job)
 {
     struct service *service = job->base.service;
 
-    job->as_of_ms = service_now_ms(service);
+    job->answer.as_of_ms = service_now_ms(service);
     job->when_found = query_answer; /* of the next search, if there is one */
     job->wait = (struct ask_wait){
         .service = service,
@@ -329,8 +331,8 @@ void query_ask(struct query_job *job)
         query_charge(job);
         return;
     }
-    job->complete = false;
-    job->bridge_away = !asks_serves(service, job->base.host);
+    job->answer.complete = false;
+    job->answer.bridge_away = !asks_serves(service, job->base.host);
     query_answer(job);
 }
 

@@ -45,12 +45,13 @@ enum {
 static size_t answer_bytes_max(const struct query_job *job)
 {
     size_t frame_bytes = job->base.service->config.limits.frame_bytes;
-    size_t result = (size_t)CODEC_RESULT_BARE_BYTES_MAX + (job->is_hood ? LIMIT_HOST_BYTES : 0) +
+    size_t result = (size_t)CODEC_RESULT_BARE_BYTES_MAX +
+                    (job->asked.scope == HEARSAY_SCOPE_HOOD ? LIMIT_HOST_BYTES : 0) +
                     (job->base.client->is_bridge ? LIMIT_FILTER_BYTES : 0);
     size_t bare = CODEC_ENVELOPE_BYTES_MAX + job->query.k * result;
 
     bare += job->base.host->rules.notice_count * CODEC_NOTICE_BYTES_MAX;
-    return job->with_payload || bare > frame_bytes ? frame_bytes : bare;
+    return job->asked.with_payload || bare > frame_bytes ? frame_bytes : bare;
 }
 
 void query_charge(struct query_job *job)
@@ -66,7 +67,7 @@ void query_charge(struct query_job *job)
     if (job->until_ms > 0) { /* what a bridge may answer */
         bytes += job->base.service->config.limits.frame_bytes;
     }
-    if (job->with_payload) {
+    if (job->asked.with_payload) {
         bytes += 2 * (size_t)job->base.service->config.limits.frame_bytes +
                  job->query.k * sizeof(struct persist_entry);
     }

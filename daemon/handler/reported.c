@@ -6,7 +6,6 @@
  */
 #include <string.h>
 
-#include "core/base/expiry.h"
 #include "daemon/handler/inner.h"
 #include "daemon/handler/job.h"
 #include "daemon/system/container.h"

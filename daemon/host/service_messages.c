@@ -2,7 +2,6 @@
 /* Adds, removes, hides and shows messages in memory: in index, counters, cache and moderation. */
 #include <string.h>
 
-#include "core/base/err.h"
 #include "daemon/host/service.h"
 
 void service_count(struct service *service, struct host *host, uint32_t bytes)

@@ -11,7 +11,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "core/base/err.h"
 #include "daemon/config/options.h"
 #include "daemon/net/loop.h"
 

@@ -2,7 +2,6 @@
 #include "daemon/store/ops.h"
 
 #include <assert.h>
-#include <string.h>
 
 #include <sodium.h>
 

@@ -2,7 +2,6 @@
 #include "daemon/system/log.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>

@@ -2,7 +2,6 @@
 #include "daemon/system/privilege.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
 #include <pwd.h>

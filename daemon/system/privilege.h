@@ -8,7 +8,6 @@
 #define DAEMON_SYSTEM_PRIVILEGE_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <sys/types.h>
 
 enum { PRIVILEGE_NAME_BYTES = 64 };

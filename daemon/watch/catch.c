@@ -10,7 +10,6 @@
  * client, and the client has enough tokens for the page or no limits. Otherwise the watch is
  * paused. At most WATCH_READS pages are read at a time. Watches are served round robin.
  */
-#include <assert.h>
 #include <string.h>
 
 #include "core/filter/bloom.h"

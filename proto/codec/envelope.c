@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "proto/codec/inner.h"
 
-#include "core/base/err.h"
-
 const struct map_body *codec_body(const struct codec_envelope *envelope, uint32_t kind)
 {
     for (size_t i = 0; i < envelope->bodies->count; i++) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "core/base/err.h"
 #include "proto/codec/inner.h"
 #include "proto/hearsay.pb-c.h"
 

@@ -84,6 +84,11 @@ static void ask_everything(struct hearsay *server)
 {
     static const uint8_t id[HEARSAY_ID_BYTES] = {1};
     static const uint8_t token[HEARSAY_TOKEN_BYTES] = {2};
+    static const struct hearsay_request get = {.kind = HEARSAY_REQUEST_GET,
+                                               .get.id = {id, sizeof(id)}};
+    static const struct hearsay_request withdraw = {
+        .kind = HEARSAY_REQUEST_WITHDRAW,
+        .withdraw = {.id = {id, sizeof(id)}, .token = {token, sizeof(token)}}};
     static const struct hearsay_request changes = {.kind = HEARSAY_REQUEST_CHANGES,
                                                    .changes.limit = 10};
     struct hearsay_error error;
@@ -91,8 +96,8 @@ static void ask_everything(struct hearsay *server)
     uint64_t ticket;
 
     hearsay_query_init(&query);
-    (void)hearsay_submit_get(server, NULL, id, &ticket, &error);
-    (void)hearsay_submit_withdraw(server, NULL, id, token, &ticket, &error);
+    (void)hearsay_submit(server, &get, &ticket, &error);
+    (void)hearsay_submit(server, &withdraw, &ticket, &error);
     (void)hearsay_submit(server, &changes, &ticket, &error);
     (void)hearsay_submit_query(server, &query, &ticket, &error);
     (void)hearsay_submit_watch(server, &query, 0, &ticket, &error);

@@ -144,7 +144,7 @@ int fake_submit_ping(struct hearsay *client, uint64_t *out_ticket, struct hearsa
 {
     struct hearsay_request request = {.kind = HEARSAY_REQUEST_PING};
 
-    return client_submit(client, &request, out_ticket, out_error);
+    return hearsay_submit(client, &request, out_ticket, out_error);
 }
 
 void fake_server_listen(struct fake_server *server, fake_script *script, void *context)

@@ -52,7 +52,7 @@ void fake_server_pair(struct fake_server *server, fake_script *script, void *con
 int fake_server_open(struct fake_server *server, const struct alloc *alloc,
                      struct hearsay **out_client, struct hearsay_error *out_error);
 
-/* Submits the smallest request there is, as hearsay_submit_get does with one. */
+/* Submits the smallest request there is. */
 int fake_submit_ping(struct hearsay *client, uint64_t *out_ticket, struct hearsay_error *out_error);
 
 /* On a Unix socket, server->path; the script runs for each connection in turn. */

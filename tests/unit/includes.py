@@ -36,7 +36,6 @@ from count_lines import without_comments  # noqa: E402
 PARTS = ("core", "proto", "client", "daemon")
 FILES_MAX = 25  # .c files of one folder
 LINES_MIN = 20  # lines of code of a header that one file of its folder includes
-SMALL_ALLOWED = "client/web/"  # whose small headers are still to be joined
 
 # Libraries: their headers, the only files that may include them themselves, and the same for people.
 LIBRARIES = [
@@ -212,7 +211,7 @@ def check_small(includes, lines):
         for what in {what for is_ours, what in whats if is_ours and what != name.removesuffix(".c") + ".h"}:
             users.setdefault(what, []).append(name)
     for header, names in users.items():
-        if header.startswith(SMALL_ALLOWED) or lines.get(header, LINES_MIN) >= LINES_MIN:
+        if lines.get(header, LINES_MIN) >= LINES_MIN:
             continue
         if len(names) == 1 and folder_of(names[0]) == folder_of(header):
             yield (f"{header} has {lines[header]} lines of code, and only {names[0]} includes it: put it into a "

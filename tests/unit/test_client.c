@@ -24,6 +24,12 @@ static struct hearsay *open_client(const struct alloc *alloc, struct fake_server
     return client;
 }
 
+static int ping(struct hearsay *client, int timeout_ms, struct hearsay_error *out_error)
+{
+    static const struct hearsay_request request = {.kind = HEARSAY_REQUEST_PING};
+    return hearsay_ask(client, &request, timeout_ms, NULL, out_error);
+}
+
 static void fill_deposit(struct hearsay_deposit *deposit, struct hearsay_receipt *receipt,
                          struct hearsay_filter *filter)
 {
@@ -128,14 +134,17 @@ static void test_calls(void **state)
     assert_string_equal(results->results[0].media_type.text, "text/plain");
     assert_int_equal(results->results[0].distance_ppm, 250000);
 
-    const struct hearsay_got *got = NULL;
-    assert_int_equal(hearsay_get(client, NULL, receipt.id, LONG_MS, &got, &error),
-                     HEARSAY_ERR_REFUSED);
+    const struct hearsay_response *response = NULL;
+    const struct hearsay_request get = {.kind = HEARSAY_REQUEST_GET, .get.id = deposit.id};
+    assert_int_equal(hearsay_ask(client, &get, LONG_MS, &response, &error), HEARSAY_ERR_REFUSED);
+    assert_null(response);
     assert_int_equal(error.code, HEARSAY_CODE_NOT_FOUND);
     assert_string_equal(error.field, "field");
-    assert_int_equal(hearsay_withdraw(client, NULL, receipt.id, receipt.token, LONG_MS, &error), 0);
+    const struct hearsay_request withdraw = {
+        .kind = HEARSAY_REQUEST_WITHDRAW,
+        .withdraw = {.id = deposit.id, .token = hearsay_bytes(receipt.token, HEARSAY_TOKEN_BYTES)}};
+    assert_int_equal(hearsay_ask(client, &withdraw, LONG_MS, NULL, &error), 0);
 
-    const struct hearsay_response *response = NULL;
     const struct hearsay_request first = {.kind = HEARSAY_REQUEST_EXPORT};
     assert_int_equal(hearsay_ask(client, &first, LONG_MS, &response, &error), 0);
     assert_int_equal(response->kind, HEARSAY_RESPONSE_EXPORTED);
@@ -143,9 +152,9 @@ static void test_calls(void **state)
     assert_int_equal(response->exported.next.count, 4);
     assert_null(response->exported.messages[0].withdraw_hash.data);
 
-    struct hearsay_pong pong;
-    assert_int_equal(hearsay_ping(client, LONG_MS, &pong, NULL), 0);
-    assert_int_equal(pong.now_ms, 5);
+    const struct hearsay_request pinging = {.kind = HEARSAY_REQUEST_PING};
+    assert_int_equal(hearsay_ask(client, &pinging, LONG_MS, &response, NULL), 0);
+    assert_int_equal(response->pong.now_ms, 5);
     hearsay_close(client);
     fake_server_stop(&server);
 }
@@ -184,7 +193,7 @@ static void test_arguments(void **state)
     struct hearsay_query query;
     hearsay_query_init(&query);
     assert_int_equal(hearsay_submit_query(client, &query, &ticket, &error), HEARSAY_ERR_ARGUMENT);
-    assert_int_equal(hearsay_ping(client, -1, NULL, &error), HEARSAY_ERR_ARGUMENT);
+    assert_int_equal(ping(client, -1, &error), HEARSAY_ERR_ARGUMENT);
     const struct hearsay_reply *reply = NULL;
     const struct hearsay_response *response = NULL;
     static const unsigned no_requests[] = {HEARSAY_REQUEST_UNKNOWN, HEARSAY_REQUEST_HELLO, 9999};
@@ -361,7 +370,7 @@ static void test_epochs_turn(void **state)
 
     /* Unasked, and with nothing under way: hearsay_next takes it in, or the socket would stay
      * readable for ever. */
-    assert_int_equal(hearsay_ping(client, LONG_MS, NULL, &error), 0);
+    assert_int_equal(ping(client, LONG_MS, &error), 0);
     assert_int_equal(hearsay_next(client, 0, &reply, &error), HEARSAY_IDLE);
     while (hearsay_find_host(client, NULL)->epoch.number != 7) {
         assert_true(is_readable(client, LONG_MS));
@@ -418,7 +427,7 @@ static void test_deaf_server(void **state)
     assert_true(wants_write);
     const struct hearsay_reply *reply = NULL;
     assert_int_equal(hearsay_next(client, 0, &reply, &error), HEARSAY_PENDING);
-    assert_int_equal(hearsay_ping(client, 0, NULL, &error), HEARSAY_FULL);
+    assert_int_equal(ping(client, 0, &error), HEARSAY_FULL);
     hearsay_close(client);
     (void)close(ends[1]);
     fake_server_stop(&server);
@@ -456,11 +465,12 @@ static void test_deadline(void **state)
     fake_server_pair(&server, script_silent, NULL);
     struct hearsay *client = open_client(alloc_system(), &server);
     struct hearsay_error error;
-    struct hearsay_pong pong;
-    assert_int_equal(hearsay_ping(client, 0, &pong, &error), HEARSAY_ERR_TIMEOUT);
+    const struct hearsay_request pinging = {.kind = HEARSAY_REQUEST_PING};
+    const struct hearsay_response *response = NULL;
+    assert_int_equal(ping(client, 0, &error), HEARSAY_ERR_TIMEOUT);
     assert_int_equal(hearsay_in_flight(client), 0);
-    assert_int_equal(hearsay_ping(client, LONG_MS, &pong, &error), 0);
-    assert_int_equal(pong.now_ms, 2);
+    assert_int_equal(hearsay_ask(client, &pinging, LONG_MS, &response, &error), 0);
+    assert_int_equal(response->pong.now_ms, 2);
     hearsay_close(client);
     fake_server_stop(&server);
 }
@@ -489,8 +499,7 @@ static void test_chatter(void **state)
     fake_server_pair(&server, script_chatter, NULL);
     struct hearsay *client = open_client(alloc_system(), &server);
     struct hearsay_error error;
-    struct hearsay_pong pong;
-    assert_int_equal(hearsay_ping(client, 100, &pong, &error), HEARSAY_ERR_TIMEOUT);
+    assert_int_equal(ping(client, 100, &error), HEARSAY_ERR_TIMEOUT);
     hearsay_close(client);
     fake_server_stop(&server);
 }
@@ -523,7 +532,7 @@ static void test_hang_up_everywhere(void **state)
         fake_server_pair(&server, script_cut, &count);
         int status = fake_server_open(&server, alloc_system(), &client, &error);
         if (status == 0) {
-            status = hearsay_ping(client, LONG_MS, NULL, &error);
+            status = ping(client, LONG_MS, &error);
             answered = status == 0;
         }
         if (!answered) {
@@ -585,7 +594,7 @@ static void test_connect(void **state)
     options.server = server.path;
     options.timeout_ms = LONG_MS;
     assert_int_equal(hearsay_connect(&options, &client, &error), 0);
-    assert_int_equal(hearsay_ping(client, LONG_MS, NULL, &error), 0);
+    assert_int_equal(ping(client, LONG_MS, &error), 0);
     hearsay_close(client);
     fake_server_stop(&server);
     assert_int_equal(hearsay_connect(&options, &client, &error), HEARSAY_ERR_CONNECT);

@@ -15,6 +15,13 @@
 
 enum { LONG_MS = 60000, BIG_BYTES = 50000 };
 
+static const uint8_t wanted[HEARSAY_ID_BYTES];
+static const struct hearsay_request get = {.kind = HEARSAY_REQUEST_GET,
+                                           .get.id = {wanted, sizeof(wanted)}};
+static const struct hearsay_request here = {.kind = HEARSAY_REQUEST_HERE};
+static const struct hearsay_request ping = {.kind = HEARSAY_REQUEST_PING};
+static const struct hearsay_request unwatch = {.kind = HEARSAY_REQUEST_UNWATCH,
+                                               .unwatch.watch_id = 7};
 static const uint8_t phone[16] = {0xfd, 0, 0, 7};
 static const uint8_t local[16] = {0xfd, 0, 0, 8};
 
@@ -182,7 +189,7 @@ static void test_begins(void **state)
     assert_int_equal(finish(client, &error), HEARSAY_OK);
     assert_int_equal(hearsay_connect_continue(client, &error), HEARSAY_OK);
     assert_string_equal(hearsay_welcome(client)->agent, "fake/1");
-    assert_int_equal(hearsay_ping(client, LONG_MS, NULL, &error), HEARSAY_OK);
+    assert_int_equal(hearsay_ask(client, &ping, LONG_MS, NULL, &error), HEARSAY_OK);
     hearsay_close(client);
     fake_server_stop(&server);
     assert_int_equal(heard.on_behalf_bytes, sizeof(phone));
@@ -310,9 +317,8 @@ static void test_tcp(void **state)
 static void test_requests(void **state)
 {
     (void)state;
-    static const uint8_t id[HEARSAY_ID_BYTES];
     const struct hearsay_request report = {.kind = HEARSAY_REQUEST_REPORT,
-                                           .report = {.id = {id, sizeof(id)},
+                                           .report = {.id = {wanted, sizeof(wanted)},
                                                       .kind = HEARSAY_REPORT_SPAM,
                                                       .reason = hearsay_text("spam")}};
     const char *label = "topic:tea";
@@ -342,10 +348,10 @@ static void test_requests(void **state)
     assert_int_equal(reply->response.kind, HEARSAY_RESPONSE_WATCHING);
     assert_int_equal(reply->response.watching.watch_id, 7);
     assert_int_equal(reply->response.watching.seq, 12);
-    assert_int_equal(hearsay_submit_unwatch(client, 7, &ticket, NULL), HEARSAY_OK);
+    assert_int_equal(hearsay_submit(client, &unwatch, &ticket, NULL), HEARSAY_OK);
     assert_int_equal(next(client)->response.kind, HEARSAY_RESPONSE_UNWATCHED);
 
-    assert_int_equal(hearsay_submit_here(client, NULL, &ticket, NULL), HEARSAY_OK);
+    assert_int_equal(hearsay_submit(client, &here, &ticket, NULL), HEARSAY_OK);
     reply = next(client);
     assert_int_equal(reply->response.kind, HEARSAY_RESPONSE_HERE_LABELS);
     assert_string_equal(reply->response.here_labels.labels[0].text, "place:bar");
@@ -360,7 +366,6 @@ static void test_requests(void **state)
 static void test_asking_for_others(void **state)
 {
     (void)state;
-    static const uint8_t id[HEARSAY_ID_BYTES];
     struct fake_server server;
     struct heard heard = {.watch_id = 7};
     uint64_t ticket = 0;
@@ -369,14 +374,14 @@ static void test_asking_for_others(void **state)
     assert_int_equal(finish(client, NULL), HEARSAY_OK);
 
     assert_int_equal(hearsay_ask_for(client, phone, 5, NULL, NULL), HEARSAY_ERR_ARGUMENT);
-    assert_int_equal(hearsay_submit_here(client, NULL, &ticket, NULL), HEARSAY_OK);
+    assert_int_equal(hearsay_submit(client, &here, &ticket, NULL), HEARSAY_OK);
     assert_int_equal(next(client)->response.kind, HEARSAY_RESPONSE_HERE_LABELS);
     assert_int_equal(hearsay_ask_for(client, phone, 4, NULL, NULL), HEARSAY_OK);
     assert_int_equal(hearsay_ask_for(client, phone, 16, local, NULL), HEARSAY_OK);
-    assert_int_equal(hearsay_submit_get(client, NULL, id, &ticket, NULL), HEARSAY_OK);
+    assert_int_equal(hearsay_submit(client, &get, &ticket, NULL), HEARSAY_OK);
     assert_int_equal(next(client)->response.kind, HEARSAY_RESPONSE_GOT);
     assert_int_equal(hearsay_ask_for(client, NULL, 0, NULL, NULL), HEARSAY_OK);
-    assert_int_equal(hearsay_submit_here(client, NULL, &ticket, NULL), HEARSAY_OK);
+    assert_int_equal(hearsay_submit(client, &here, &ticket, NULL), HEARSAY_OK);
     assert_int_equal(next(client)->response.kind, HEARSAY_RESPONSE_HERE_LABELS);
     hearsay_close(client);
     fake_server_stop(&server);
@@ -423,18 +428,17 @@ static void test_here_changes(void **state)
 static void test_small(void **state)
 {
     (void)state;
-    static const uint8_t id[HEARSAY_ID_BYTES];
     struct fake_server server;
     struct heard heard = {.watch_id = 7};
     struct hearsay_error error;
-    const struct hearsay_got *got = NULL;
+    const struct hearsay_response *response = NULL;
     uint64_t ticket = 0;
     fake_server_listen(&server, script_answers, &heard);
     struct hearsay *client = begin(server.path, true);
     assert_int_equal(finish(client, &error), HEARSAY_OK);
     assert_true(client->conn.input.capacity <= 2 * CONN_SMALL_READ_BYTES);
-    assert_int_equal(hearsay_get(client, NULL, id, LONG_MS, &got, &error), HEARSAY_OK);
-    assert_int_equal(got->payload.count, BIG_BYTES);
+    assert_int_equal(hearsay_ask(client, &get, LONG_MS, &response, &error), HEARSAY_OK);
+    assert_int_equal(response->got.payload.count, BIG_BYTES);
     for (unsigned i = 0; i < CONN_FLIGHT_DEFAULT; i++) {
         assert_int_equal(fake_submit_ping(client, &ticket, &error), HEARSAY_OK);
     }

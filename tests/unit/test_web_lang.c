@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "client/web/lang.h"
-#include "client/web/lang_inner.h"
 #include "tests/lib/check.h"
 
 static const char *const categories[] = {"zero", "one", "two", "few", "many", "other"};

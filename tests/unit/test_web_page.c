@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "client/web/lang_inner.h"
+#include "client/web/lang.h"
 #include "client/web/statics.h"
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who pressed "Stay connected" is known after a restart, from a file that only this user wrote. */
-#include "client/web/main/stay.h"
+#include "client/web/main/inner.h"
 
 #include <fcntl.h>
 #include <stdio.h>

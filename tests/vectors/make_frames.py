@@ -619,6 +619,8 @@ def good_messages():
          {**WELCOME, "hosts": [{"name": "b-1", "profile": "v1:512/4", "role": pb.REPLICA},
                                {"name": "b-2", "profile": "v1:512/4", "role": pb.RESTORING}]}),
         ("deposited, replicated", "response", 3, "deposited", {"durability": pb.REPLICATED}),
+        ("deposited, without here labels", "response", 3, "deposited",
+         {"durability": pb.ON_STORAGE, "without_here": True}),
         ("changed, nothing", "response", 31, "changed", {}),
         ("changed", "response", 32, "changed",
          {"changes": [full_change, gone, rule, {"seq": 10, "gone": {"id": ID, "why": 1}},
@@ -884,6 +886,27 @@ def undocumented(reference):
                 yield f"{enum.name}.{value.name}"
 
 
+def fields_of(message):
+    """The fields that a message and the messages in it have, as (message, field)."""
+    for field, value in message.ListFields():
+        yield message.DESCRIPTOR.name, field.name
+        if field.message_type is not None:
+            for inner in value if field.label == field.LABEL_REPEATED else [value]:
+                yield from fields_of(inner)
+
+
+def without_frame(rows):
+    """Fields of the schema that no frame has."""
+    found = set()
+    for row in rows:
+        side = pb.Request if row["side"] == "request" else pb.Response
+        found.update(fields_of(side.FromString(bytes.fromhex(row["frame"])[4:])))
+    for message in pb.DESCRIPTOR.message_types_by_name.values():
+        for field in message.fields:
+            if (message.name, field.name) not in found:
+                yield f"{message.name}.{field.name}"
+
+
 def check():
     """What differs, one sentence each."""
     if not FRAMES.exists() or FRAMES.read_text(encoding="utf-8") != text_of(make()):
@@ -901,6 +924,8 @@ def check():
         absent = getattr(pb, message)()
         if getattr(absent, name) != 0 or absent.HasField(name):
             yield f"an absent {field} reads as {getattr(absent, name)}, which means something"
+    for name in without_frame(make()["good"]):
+        yield f"no good frame has {name}: add it to one"
     for name in undocumented(reference):
         yield f"{REFERENCE.name} does not name {name}"
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "client/bridge/wire/subject.h"
-#include "client/hearsay.h"
 #include "proto/codec/letter.h"
 #include "proto/price.h"
 

@@ -125,66 +125,55 @@ void ask_free(struct ask *ask)
 static void print_home(const struct home *home, FILE *out)
 {
     struct home_figures figures;
-    char line[128];
 
     home_read_figures(home, &figures);
-    text_print(out, "neighbour", figures.name);
+    text_print(out, "neighbour", "%s", figures.name);
     if (figures.is_silent) {
         text_print(out, "", "silent: another store owns it at the hub");
     } else if (figures.told_ms == UINT64_MAX) {
         text_print(out, "", "has told nothing yet");
     } else {
-        (void)snprintf(line, sizeof(line), "told %" PRIu32 " groups, last %" PRIu64 " s ago",
-                       figures.groups, figures.told_ms / 1000);
-        text_print(out, "", line);
+        text_print(out, "", "told %" PRIu32 " groups, last %" PRIu64 " s ago", figures.groups,
+                   figures.told_ms / 1000);
     }
-    (void)snprintf(line, sizeof(line), "answered %" PRIu64 " queries, refused %" PRIu64,
-                   figures.answered, figures.refused);
-    text_print(out, "", line);
+    text_print(out, "", "answered %" PRIu64 " queries, refused %" PRIu64, figures.answered,
+               figures.refused);
     if (figures.error[0] != '\0') {
-        text_print(out, "", figures.error);
+        text_print(out, "", "%s", figures.error);
     }
 }
 
 static void print_circle(const struct circle *circle, FILE *out)
 {
-    char line[128];
 
-    text_print(out, "hood", circle->hood_name);
-    (void)snprintf(line, sizeof(line), "knows %" PRIu32 " other hosts", hood_count(circle->hood));
-    text_print(out, "", line);
+    text_print(out, "hood", "%s", circle->hood_name);
+    text_print(out, "", "knows %" PRIu32 " other hosts", hood_count(circle->hood));
     if (circle->skipped_count > 0) {
-        (void)snprintf(line, sizeof(line),
-                       "does not ask %" PRIu32 " more, as it can ask %d: divide the hood",
-                       circle->skipped_count, CIRCLE_PEERS_MAX);
-        text_print(out, "", line);
+        text_print(out, "", "does not ask %" PRIu32 " more, as it can ask %d: divide the hood",
+                   circle->skipped_count, CIRCLE_PEERS_MAX);
     }
     if (circle->other_count > 0) {
-        (void)snprintf(line, sizeof(line), "%" PRIu32 " have another profile than %.60s",
-                       circle->other_count, circle->profile_text);
-        text_print(out, "", line);
+        text_print(out, "", "%" PRIu32 " have another profile than %.60s", circle->other_count,
+                   circle->profile_text);
     }
     if (circle_count_faulty(circle) > 0) {
-        (void)snprintf(line, sizeof(line), "%" PRIu32 " answered what they had not told",
-                       circle_count_faulty(circle));
-        text_print(out, "", line);
+        text_print(out, "", "%" PRIu32 " answered what they had not told",
+                   circle_count_faulty(circle));
     }
 }
 
 /* Who publishes more summaries than a bridge takes. */
 static void print_over(const struct summary_limit *limit, int64_t monotonic_ms, FILE *out)
 {
-    char line[192];
 
     for (size_t i = 0; i < SUMMARY_OVER_MAX; i++) {
         const struct summary_over *over = &limit->over[i];
 
         if (summary_limit_is_over(over, monotonic_ms)) {
-            (void)snprintf(line, sizeof(line),
-                           "%.64s publishes too much: %" PRIu64 " of its summaries dropped, the "
-                           "last %" PRId64 " s ago",
-                           over->host, over->dropped, (monotonic_ms - over->last_ms) / 1000);
-            text_print(out, "over limit", line);
+            text_print(out, "over limit",
+                       "%.64s publishes too much: %" PRIu64 " of its summaries dropped, the "
+                       "last %" PRId64 " s ago",
+                       over->host, over->dropped, (monotonic_ms - over->last_ms) / 1000);
         }
     }
 }
@@ -192,7 +181,6 @@ static void print_over(const struct summary_limit *limit, int64_t monotonic_ms, 
 void ask_print_status(const struct ask *ask, FILE *out)
 {
     struct desk_figures figures;
-    char line[128];
 
     if (ask->desk == NULL) {
         return;
@@ -205,12 +193,11 @@ void ask_print_status(const struct ask *ask, FILE *out)
     }
     print_over(hoods_limit(ask->hoods), hoods_monotonic_ms(ask->hoods), out);
     desk_read_figures(ask->desk, &figures);
-    (void)snprintf(line, sizeof(line),
-                   "%" PRIu64 " queries, %" PRIu64 " questions, %" PRIu64 " without an answer",
-                   figures.asks, figures.peers_asked, figures.peers_silent);
-    text_print(out, "asked", line);
+    text_print(out, "asked",
+               "%" PRIu64 " queries, %" PRIu64 " questions, %" PRIu64 " without an answer",
+               figures.asks, figures.peers_asked, figures.peers_silent);
     if (figures.error[0] != '\0') {
-        text_print(out, "", figures.error);
+        text_print(out, "", "%s", figures.error);
     }
 }
 

@@ -7,7 +7,6 @@
 #include <sodium.h>
 
 #include "client/bridge/wire/subject.h"
-#include "client/hearsay.h"
 #include "client/link/link.h"
 #include "proto/codec/letter.h"
 

@@ -109,11 +109,6 @@ static void on_replied(void *context, const struct hearsay_reply *reply)
     home_take_response(context, &reply->response);
 }
 
-static void on_rested(void *context)
-{
-    (void)context;
-}
-
 static void on_lost(void *context, const struct hearsay_error *why)
 {
     struct home *home = context;
@@ -123,7 +118,7 @@ static void on_lost(void *context, const struct hearsay_error *why)
     try_later(home);
 }
 
-static const struct link_events link_events = {on_greeted, on_replied, on_rested, on_lost};
+static const struct link_events link_events = {on_greeted, on_replied, NULL, on_lost};
 
 static void open_link(struct home *home)
 {

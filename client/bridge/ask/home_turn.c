@@ -4,7 +4,6 @@
 
 #include "client/bridge/ask/home.h"
 #include "client/bridge/wire/subject.h"
-#include "client/hearsay.h"
 #include "proto/codec/letter.h"
 
 enum {

@@ -3,7 +3,6 @@
 
 #include <string.h>
 
-#include "core/base/err.h"
 #include "core/base/hash.h"
 #include "proto/codec/letter.h"
 

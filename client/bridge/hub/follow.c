@@ -397,11 +397,6 @@ void follow_parted(struct follow *follow)
     follow->is_caught_up = false;
 }
 
-const char *follow_filter(const struct follow *follow)
-{
-    return follow->filter;
-}
-
 bool follow_is_caught_up(const struct follow *follow)
 {
     return follow->is_caught_up;

@@ -264,8 +264,6 @@ void follow_parted(struct follow *follow);
 void follow_go(struct follow *follow);
 void follow_restart(struct follow *follow); /* all comes once more */
 
-const char *follow_filter(const struct follow *follow);
-
 /* Whether nothing is known to be missing. */
 bool follow_is_caught_up(const struct follow *follow);
 

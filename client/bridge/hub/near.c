@@ -85,11 +85,6 @@ static void on_replied(void *context, const struct hearsay_reply *reply)
     free(call);
 }
 
-static void on_rested(void *context)
-{
-    (void)context;
-}
-
 static void note_loss(struct near *near, const struct hearsay_error *why)
 {
     uint64_t withheld;
@@ -112,7 +107,7 @@ static void on_lost(void *context, const struct hearsay_error *why)
     note_loss(near, why);
 }
 
-static const struct link_events link_events = {on_greeted, on_replied, on_rested, on_lost};
+static const struct link_events link_events = {on_greeted, on_replied, NULL, on_lost};
 
 static void open_link(struct near *near)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/bridge/hub/hub.h"
 
-#include <string.h>
-
 #include "client/bridge/hub/setup_inner.h"
 
 enum { WAIT_MS = 30 * 1000 };

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/bridge/hub/inner.h"
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "client/bridge/wire/subject.h"
 #include "core/base/err.h"

@@ -2,7 +2,6 @@
 #include "client/bridge/own/inner.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/base/err.h"
 #include "proto/codec/letter.h"

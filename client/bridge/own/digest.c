@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "proto/codec/letter.h"
-
 enum { MARGIN_MS = 60 * 1000 };
 
 static void end_with(struct digest *digest, enum digest_outcome outcome)

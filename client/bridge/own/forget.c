@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/bridge/own/own.h"
 
-#include <inttypes.h>
 #include <string.h>
 
 #include "client/bridge/own/inner.h"

@@ -381,11 +381,6 @@ static void on_replied(void *context, const struct hearsay_reply *reply)
     }
 }
 
-static void on_rested(void *context)
-{
-    (void)context;
-}
-
 static void on_lost(void *context, const struct hearsay_error *why)
 {
     struct host *host = context;
@@ -396,7 +391,7 @@ static void on_lost(void *context, const struct hearsay_error *why)
     try_later(host);
 }
 
-static const struct link_events link_events = {on_greeted, on_replied, on_rested, on_lost};
+static const struct link_events link_events = {on_greeted, on_replied, NULL, on_lost};
 
 static void open_link(struct host *host)
 {

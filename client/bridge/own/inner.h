@@ -3,8 +3,6 @@
 #ifndef CLIENT_BRIDGE_OWN_INNER_H
 #define CLIENT_BRIDGE_OWN_INNER_H
 
-#include <stdio.h>
-
 #include <uv.h>
 
 #include "client/bridge/feed/feed.h"

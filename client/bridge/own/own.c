@@ -74,29 +74,24 @@ void own_free(struct own *own)
 void own_print_status(const struct own *own, FILE *out)
 {
     struct host_figures figures;
-    char line[128];
 
     for (size_t i = 0; i < own->count; i++) {
         host_read_figures(own->hosts[i], &figures);
-        text_print(out, "host", figures.name);
-        text_print(out, "", figures.state);
-        (void)snprintf(line, sizeof(line), "published up to %" PRIu64 ", %zu on their way",
-                       figures.seq, figures.waiting);
-        text_print(out, "", line);
+        text_print(out, "host", "%s", figures.name);
+        text_print(out, "", "%s", figures.state);
+        text_print(out, "", "published up to %" PRIu64 ", %zu on their way", figures.seq,
+                   figures.waiting);
         if (figures.head_age_ms != UINT64_MAX) {
-            (void)snprintf(line, sizeof(line), "last head %" PRIu64 " s ago",
-                           figures.head_age_ms / 1000);
-            text_print(out, "", line);
+            text_print(out, "", "last head %" PRIu64 " s ago", figures.head_age_ms / 1000);
         }
         if (figures.not_compared_since_s != 0) {
             char since[TEXT_TIME_BYTES];
 
             text_time(figures.not_compared_since_s, since);
-            (void)snprintf(line, sizeof(line), "not compared with a reader since %s", since);
-            text_print(out, "", line);
+            text_print(out, "", "not compared with a reader since %s", since);
         }
         if (figures.error[0] != '\0') {
-            text_print(out, "", figures.error);
+            text_print(out, "", "%s", figures.error);
         }
     }
 }

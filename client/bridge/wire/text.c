@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/bridge/wire/wire.h"
 
+#include <stdarg.h>
 #include <string.h>
 #include <time.h>
 
-enum { ROOM = 49 };
+enum { ROOM = 49, TEXT_BYTES = 512 };
 
 /* How much of the text fits a line: up to a blank, if there is one. */
 static size_t line_bytes(const char *text)
@@ -21,8 +22,15 @@ static size_t line_bytes(const char *text)
     return end > 0 ? end : ROOM;
 }
 
-void text_print(FILE *out, const char *word, const char *text)
+void text_print(FILE *out, const char *word, const char *format, ...)
 {
+    char whole[TEXT_BYTES];
+    const char *text = whole;
+    va_list list;
+
+    va_start(list, format);
+    (void)vsnprintf(whole, sizeof(whole), format, list);
+    va_end(list);
     do {
         size_t bytes = line_bytes(text);
 

@@ -4,7 +4,6 @@
 #define CLIENT_BRIDGE_WIRE_VERSION_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdio.h>
 
 enum { HUB_VERSION_BYTES = 64 };

@@ -529,16 +529,14 @@ void wire_print_status(const struct wire *wire, FILE *out)
 {
     char line[SERVER_SENTENCE_BYTES];
 
-    text_print(out, "hub", wire->nats != NULL ? "connected" : "not connected");
+    text_print(out, "hub", "%s", wire->nats != NULL ? "connected" : "not connected");
     if (wire->nats == NULL) {
-        text_print(out, "", wire->error[0] == '\0' ? "connecting" : wire->error);
+        text_print(out, "", "%s", wire->error[0] == '\0' ? "connecting" : wire->error);
     } else if (describe_server(wire, line, sizeof(line))) {
-        text_print(out, "", line);
+        text_print(out, "", "%s", line);
     }
     if (wire->dropped > 0) {
-        (void)snprintf(line, sizeof(line), "%" PRIu64 " messages came too fast and were dropped",
-                       wire->dropped);
-        text_print(out, "", line);
+        text_print(out, "", "%" PRIu64 " messages came too fast and were dropped", wire->dropped);
     }
 }
 

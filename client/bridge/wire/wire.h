@@ -151,9 +151,10 @@ void connect_inbox(const struct bridge_config *config, char *out, size_t room);
 
 enum { TEXT_TIME_BYTES = 32 };
 
-/* Writes a word of at most 10 characters ("": none) and a text behind it, in as many lines as the
- * text needs. */
-void text_print(FILE *out, const char *word, const char *text);
+/* Writes a word of at most 10 characters ("": none) and a text behind it, made as by printf, in as
+ * many lines as the text needs. Of a text over 511 bytes the rest is left out. */
+void text_print(FILE *out, const char *word, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 
 /* Writes a time of the wall clock, in seconds, such as 2026-11-27 10:20:00 UTC. out has
  * TEXT_TIME_BYTES. */

@@ -91,14 +91,21 @@ json_t *cli_json_strings(const char *const *strings, size_t count)
     return array;
 }
 
-int cli_conclude(const struct cli *cli, int status, const struct hearsay_error *error,
-                 const char *done)
+int cli_ask(const struct cli *cli, const struct hearsay_request *request,
+            const struct hearsay_response **out_response)
 {
-    if (status != HEARSAY_OK) {
-        return cli_report(cli, error);
+    struct hearsay_error error;
+    int status = hearsay_ask(cli->connection, request, cli_timeout(cli), out_response, &error);
+    return status == HEARSAY_OK ? CLI_DONE : cli_report(cli, &error);
+}
+
+int cli_carry_out(const struct cli *cli, const struct hearsay_request *request, const char *done)
+{
+    int code = cli_ask(cli, request, NULL);
+    if (code == CLI_DONE) {
+        (void)fprintf(cli->out.stream, "%s\n", done);
     }
-    (void)fprintf(cli->out.stream, "%s\n", done);
-    return CLI_DONE;
+    return code;
 }
 
 int cli_flush(const struct cli *cli)

@@ -148,12 +148,14 @@ int cli_print_json(const struct cli *cli, json_t *line);
  * UTF-8. */
 json_t *cli_json_strings(const char *const *strings, size_t count);
 
-/*
- * Ends a request: prints `done` and a line feed if `status` is HEARSAY_OK, else prints the error.
- * Returns an exit code.
+/* Sends a request and waits for the response, as hearsay_ask, and prints the error if there is one.
+ * Returns an exit code. */
+int cli_ask(const struct cli *cli, const struct hearsay_request *request,
+            const struct hearsay_response **out_response);
+
+/* The same for a request whose response says only that it is done: prints `done` and a line feed.
  */
-int cli_conclude(const struct cli *cli, int status, const struct hearsay_error *error,
-                 const char *done);
+int cli_carry_out(const struct cli *cli, const struct hearsay_request *request, const char *done);
 
 /*
  * Flushes standard output. Returns CLI_DONE, CLI_NO_READER without a message when the reader has

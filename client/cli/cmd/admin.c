@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* admin: the commands of the operator. This file has the table of all these commands, and the
  * commands reload, log-level and pin. */
-#include <string.h>
 
 #include "client/cli/cmd/commands.h"
 

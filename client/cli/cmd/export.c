@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* export: prints the stored messages of one host or of all hosts as lines of JSON, one line for
  * each message. admin feed: prints what copies of a host are told, one line for each change. */
-#include <inttypes.h>
 #include <string.h>
 
 #include "client/cli/cmd/commands.h"

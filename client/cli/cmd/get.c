@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* get: prints one message by its id. */
-#include <string.h>
 
 #include "client/cli/cmd/commands.h"
 #include "client/cli/input/input.h"
@@ -86,17 +85,21 @@ static int print_opened(const struct cli *cli, const struct get_options *chosen,
 static int get_get(struct cli *cli, const struct get_options *chosen,
                    const struct hearsay_group *group, const uint8_t *id)
 {
-    struct hearsay_error error;
     const struct hearsay_host *host = NULL;
-    const struct hearsay_got *message = NULL;
+    const struct hearsay_response *response = NULL;
     int code = connect_host(cli, chosen->host, &host);
     if (code != CLI_DONE) {
         return code;
     }
-    if (hearsay_get(cli->connection, host->name, id, cli_timeout(cli), &message, &error) !=
-        HEARSAY_OK) {
-        return cli_report(cli, &error);
+    const struct hearsay_request request = {
+        .kind = HEARSAY_REQUEST_GET,
+        .get = {.host = hearsay_text(host->name), .id = hearsay_bytes(id, HEARSAY_ID_BYTES)},
+    };
+    code = cli_ask(cli, &request, &response);
+    if (code != CLI_DONE) {
+        return code;
     }
+    const struct hearsay_got *message = &response->got;
     if (group != NULL) {
         return print_opened(cli, chosen, group, message);
     }

@@ -101,12 +101,14 @@ static int print_json(const struct cli *cli, const struct hearsay_host *host,
 static int print_labels(const struct cli *cli, const struct here_options *options,
                         const struct hearsay_host *host)
 {
-    struct hearsay_error error;
-    const struct hearsay_here_labels *here = NULL;
-    int code = CLI_DONE;
-    if (hearsay_here(cli->connection, host->name, cli_timeout(cli), &here, &error) != HEARSAY_OK) {
-        return cli_report(cli, &error);
+    const struct hearsay_request request = {.kind = HEARSAY_REQUEST_HERE,
+                                            .here.host = hearsay_text(host->name)};
+    const struct hearsay_response *response = NULL;
+    int code = cli_ask(cli, &request, &response);
+    if (code != CLI_DONE) {
+        return code;
     }
+    const struct hearsay_here_labels *here = &response->here_labels;
     if (options->json) {
         code = print_json(cli, host, here);
     }

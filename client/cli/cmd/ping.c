@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ping: measures how fast the server answers, and prints its program, store id and clock. */
 #include <inttypes.h>
-#include <string.h>
 
 #include "client/cli/cmd/commands.h"
 
@@ -44,18 +43,18 @@ static int ping_run(struct cli *cli, void *options)
     if (code != CLI_DONE) {
         return code;
     }
-    struct hearsay_pong pong;
-    struct hearsay_error error;
+    const struct hearsay_request request = {.kind = HEARSAY_REQUEST_PING};
+    const struct hearsay_response *response = NULL;
     int64_t began_us = clock_monotonic_us();
-    int status = hearsay_ping(cli->connection, cli_timeout(cli), &pong, &error);
+    code = cli_ask(cli, &request, &response);
     int64_t took_us = clock_monotonic_us() - began_us;
-    if (status != HEARSAY_OK) {
-        return cli_report(cli, &error);
+    if (code != CLI_DONE) {
+        return code;
     }
     if (chosen->json) {
-        return print_json(cli, hearsay_welcome(cli->connection), &pong, took_us);
+        return print_json(cli, hearsay_welcome(cli->connection), &response->pong, took_us);
     }
-    print_lines(cli, hearsay_welcome(cli->connection), &pong, took_us);
+    print_lines(cli, hearsay_welcome(cli->connection), &response->pong, took_us);
     return CLI_DONE;
 }
 

@@ -10,44 +10,37 @@
  * epochs. The value is no exit code. */
 enum { EPOCH_IS_LOST = -100 };
 
-static const struct query_options query_defaults = {
-    .k = 10, .max_distance = QUERY_SUGGESTED, .miss = QUERY_MISS, .fresh_ms = UINT64_MAX};
+static const struct query_options query_defaults = {.asked = {.k = 10,
+                                                              .max_distance_ppm = QUERY_SUGGESTED,
+                                                              .since_ms = INT64_MIN,
+                                                              .until_ms = INT64_MAX,
+                                                              .with_payload = true,
+                                                              .max_staleness_ms = UINT64_MAX},
+                                                    .miss = QUERY_MISS};
 
 static const char *const order_names[] = {"similarity", "time", "newest", NULL};
 
 static const struct args_option query_options[] = {
-    SENSED_OPTIONS(struct query_options, sensed),
-    NO_HERE_OPTION(struct query_options, no_here),
-    ARGS_RANGE("count", 'k', ARGS_NUMBER, struct query_options, k, "K", 1, UINT32_MAX,
+    QUERY_OPTIONS,
+    ARGS_RANGE("count", 'k', ARGS_NUMBER, struct query_options, asked.k, "K", 1, UINT32_MAX,
                "how many at most (10)"),
-    ARGS_ROW("contains", 'c', ARGS_LIST, struct query_options, contains, "LABEL",
-             "only messages whose filter has this label; give it once for each"),
-    ARGS_ROW("max-distance", 'd', ARGS_DISTANCE, struct query_options, max_distance, "D",
-             "none beyond, 0 to 1 (what the host suggests)"),
     ARGS_ROW("since", 0, ARGS_MOMENT, struct query_options, since, "TIME",
              "left since: 6h (ago) or 2026-11-20T14:00Z"),
     ARGS_ROW("until", 0, ARGS_MOMENT, struct query_options, until, "TIME", "left before: likewise"),
     ARGS_NAMES("order", 'o', struct query_options, order, order_names,
                "similarity: nearest first; time: those by time; newest: the newest"),
-    QUERY_METRIC_OPTION(struct query_options, metric),
     ARGS_ROW("batch", 'b', ARGS_TEXT, struct query_options, batch, "FILE",
              "a question a line, {\"labels\": [...]}; - is standard input"),
-    ARGS_ROW("memory", 0, ARGS_TEXT, struct query_options, memory, "FILE",
-             "also near to where one was lately; see hearsay here"),
     ARGS_ROW("unseen", 'u', ARGS_TEXT, struct query_options, unseen, "FILE",
              "only what was not shown before; FILE remembers it"),
     ARGS_ROW("miss", 0, ARGS_DISTANCE, struct query_options, miss, "P",
              "chance that --unseen misses a message, up to 0.5 (0.001)"),
-    ARGS_ROW("channel", 0, ARGS_TEXT, struct query_options, channel, "NAME",
-             "the context that was saved under this name; see hearsay channel"),
-    SECRET_OPTION(struct query_options, group),
     EPOCH_OPTION(struct query_options, epoch, "open, current, or auto: all that are known (auto)"),
-    ARGS_ROW("host", 0, ARGS_TEXT, struct query_options, host, "HOST", "where (the first host)"),
     ARGS_ROW("hood", 0, ARGS_FLAG, struct query_options, hood, NULL,
              "also at the other hosts of the host's hood"),
-    ARGS_RANGE("fresh", 0, ARGS_DURATION, struct query_options, fresh_ms, "TIME", 0, UINT64_MAX - 1,
+    ARGS_RANGE("fresh", 0, ARGS_DURATION, struct query_options, asked.max_staleness_ms, "TIME", 0,
+               UINT64_MAX - 1,
                "with --hood: ask also each host that was not heard for so long: 5s"),
-    ARGS_ROW("ids", 0, ARGS_FLAG, struct query_options, ids, NULL, "show the messages' ids"),
     ARGS_ROW("json", 0, ARGS_FLAG, struct query_options, json, NULL, "one line of JSON a message"),
 };
 
@@ -215,7 +208,8 @@ static int query_ask(const struct cli *cli, const struct query_options *options,
     struct hearsay_error error;
     const struct hearsay_results *results = NULL;
     uint32_t within = query->max_distance_ppm;
-    bool suggested = options->max_distance == QUERY_SUGGESTED && within < HEARSAY_DISTANCE_ONE;
+    bool suggested =
+        options->asked.max_distance_ppm == QUERY_SUGGESTED && within < HEARSAY_DISTANCE_ONE;
     /*
      * The nearest messages within a distance are also among the nearest messages of all. So one
      * query without a distance is enough: results beyond the distance are counted, not printed.
@@ -354,7 +348,7 @@ static int query_check(const struct cli *cli, const struct query_options *chosen
         return cli_misuse(cli, "--hood and --unseen exclude each other: messages of several hosts "
                                "may have the same id, and the file has ids only");
     }
-    if (chosen->fresh_ms != UINT64_MAX && !chosen->hood) {
+    if (chosen->asked.max_staleness_ms != UINT64_MAX && !chosen->hood) {
         return cli_misuse(cli, "--fresh is of use with --hood only");
     }
     if (chosen->miss == 0 || chosen->miss > QUERY_MISS_MAX) {

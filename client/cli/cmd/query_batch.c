@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "client/cli/input/pump.h"
 
@@ -89,8 +88,7 @@ static int read_parts(struct question *question, const json_t *object,
 {
     struct hearsay_context *context = NULL;
     struct args_list contains = {.items = NULL};
-    const json_t *value = json_object_get(object, "contains");
-    bool has_contains = value != NULL && !json_is_null(value);
+    bool has_contains = jsonline_present(object, "contains") != NULL;
     int status = sensed_parse(object, &context, out_wrong);
     if (status == 0 && context == NULL) {
         status =

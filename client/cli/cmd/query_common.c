@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/cli/cmd/query_common.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,16 +18,16 @@ static int64_t server_time(const struct args_moment *moment, int64_t now_ms)
 void query_prepare(const struct query_options *options, const struct hearsay *server,
                    const struct hearsay_host *host, struct hearsay_query *out_query)
 {
-    hearsay_query_init(out_query);
     int64_t now_ms = hearsay_now_ms(server);
+    *out_query = options->asked;
     out_query->host = hearsay_text(host->name);
-    out_query->k = options->k;
     /* The suggested distance is one by phi; by bits it would leave out other messages. */
     const uint32_t suggested = options->metric == 1 || options->is_unbounded
                                    ? HEARSAY_DISTANCE_ONE
                                    : host->suggested_max_distance;
-    out_query->max_distance_ppm =
-        options->max_distance == QUERY_SUGGESTED ? suggested : options->max_distance;
+    if (options->asked.max_distance_ppm == QUERY_SUGGESTED) {
+        out_query->max_distance_ppm = suggested;
+    }
     if (options->since.kind != ARGS_NO_MOMENT) {
         out_query->since_ms = server_time(&options->since, now_ms);
     }
@@ -36,7 +35,6 @@ void query_prepare(const struct query_options *options, const struct hearsay *se
         out_query->until_ms = server_time(&options->until, now_ms);
     }
     out_query->scope = options->hood ? HEARSAY_SCOPE_HOOD : HEARSAY_SCOPE_HERE;
-    out_query->max_staleness_ms = options->fresh_ms;
     out_query->order = options->order == 2   ? HEARSAY_ORDER_NEWEST
                        : options->order == 1 ? HEARSAY_ORDER_TIME
                                              : HEARSAY_ORDER_SIMILARITY;

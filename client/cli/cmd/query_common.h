@@ -10,20 +10,17 @@
 #define QUERY_MISS_MAX  500000
 #define QUERY_SUGGESTED UINT32_MAX /* max_distance: what the host suggests */
 
-/* The names of --metric, in the order of query_options.metric, and the row of the option. */
-extern const char *const query_metric_names[];
-#define QUERY_METRIC_OPTION(type, field)                       \
-    ARGS_NAMES("metric", 'm', type, field, query_metric_names, \
-               "phi: by the correlation of the filters; bits: by shared bits (phi)")
-
+/*
+ * What query and watch are asked for. The options that are numbers are set in the request itself.
+ * Every command whose options begin with this struct may have the rows of QUERY_OPTIONS.
+ */
 struct query_options {
+    struct hearsay_query asked; /* max_distance_ppm: or QUERY_SUGGESTED */
     struct sensed sensed;
     struct args_list contains;
-    uint32_t k;
-    uint32_t max_distance; /* or QUERY_SUGGESTED */
     struct args_moment since;
     struct args_moment until;
-    int order;  /* 0: similarity, 1: time */
+    int order;  /* 0: similarity, 1: time, 2: newest */
     int metric; /* 0: phi, 1: bits */
     const char *host;
     const char *batch;
@@ -37,10 +34,30 @@ struct query_options {
     int epoch;                    /* enum epoch_choice */
     const char *channel;          /* its name */
     bool hood;                    /* ask the hood of the host */
-    uint64_t fresh_ms;            /* UINT64_MAX: not given */
     bool ids;
     bool json;
 };
+
+/* The names of --metric, in the order of query_options.metric. */
+extern const char *const query_metric_names[];
+
+/* The rows of the options that query and watch share. */
+#define QUERY_OPTIONS                                                                              \
+    SENSED_OPTIONS(struct query_options, sensed), NO_HERE_OPTION(struct query_options, no_here),   \
+        ARGS_ROW("contains", 'c', ARGS_LIST, struct query_options, contains, "LABEL",              \
+                 "only messages whose filter has this label; give it once for each"),              \
+        ARGS_ROW("max-distance", 'd', ARGS_DISTANCE, struct query_options, asked.max_distance_ppm, \
+                 "D", "none beyond, 0 to 1 (what the host suggests)"),                             \
+        ARGS_NAMES("metric", 'm', struct query_options, metric, query_metric_names,                \
+                   "phi: by the correlation of the filters; bits: by shared bits (phi)"),          \
+        ARGS_ROW("memory", 0, ARGS_TEXT, struct query_options, memory, "FILE",                     \
+                 "also near to where one was lately; see hearsay here"),                           \
+        ARGS_ROW("channel", 0, ARGS_TEXT, struct query_options, channel, "NAME",                   \
+                 "the context that was saved under this name; see hearsay channel"),               \
+        SECRET_OPTION(struct query_options, group),                                                \
+        ARGS_ROW("host", 0, ARGS_TEXT, struct query_options, host, "HOST",                         \
+                 "where (the first host)"),                                                        \
+        ARGS_ROW("ids", 0, ARGS_FLAG, struct query_options, ids, NULL, "show the messages' ids")
 
 /*
  * Sets the fields of the query that do not depend on labels. Converts --since and --until to times

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* report: reports a message to the operator, with a reason. */
-#include <string.h>
 
 #include "client/cli/cmd/commands.h"
 
@@ -20,7 +19,6 @@ static int report_run(struct cli *cli, void *options)
     const struct report_options *chosen = options;
     uint8_t id[HEARSAY_ID_BYTES];
     const struct hearsay_host *host = NULL;
-    struct hearsay_error error;
     if (cli->word_count == 0) {
         return cli_misuse(cli, "the message's id is needed, as query --ids prints it");
     }
@@ -37,14 +35,12 @@ static int report_run(struct cli *cli, void *options)
                                              : HEARSAY_REPORT_OTHER_KIND,
                    .reason = hearsay_text(cli->word_count > 1 ? cli->words[1] : NULL)},
     };
-    const struct hearsay_response *response = NULL;
     int code = connect_host(cli, chosen->host, &host);
     if (code != CLI_DONE) {
         return code;
     }
     request.report.host = hearsay_text(host->name);
-    int status = hearsay_ask(cli->connection, &request, cli_timeout(cli), &response, &error);
-    return cli_conclude(cli, status, &error, "reported");
+    return cli_carry_out(cli, &request, "reported");
 }
 
 const struct cli_command command_report = {

@@ -45,20 +45,21 @@ static int summary_run(struct cli *cli, void *options)
 {
     const struct plain_options *chosen = options;
     const struct hearsay_host *host = NULL;
-    const struct hearsay_summarized *summary = NULL;
-    struct hearsay_error error;
+    const struct hearsay_response *response = NULL;
     int code = connect_host(cli, chosen->host, &host);
     if (code != CLI_DONE) {
         return code;
     }
-    if (hearsay_summary(cli->connection, host->name, cli_timeout(cli), &summary, &error) !=
-        HEARSAY_OK) {
-        return cli_report(cli, &error);
+    const struct hearsay_request request = {.kind = HEARSAY_REQUEST_SUMMARY,
+                                            .summary.host = hearsay_text(host->name)};
+    code = cli_ask(cli, &request, &response);
+    if (code != CLI_DONE) {
+        return code;
     }
     if (chosen->json) {
-        return print_json(cli, host, summary);
+        return print_json(cli, host, &response->summarized);
     }
-    print_lines(cli, host, summary);
+    print_lines(cli, host, &response->summarized);
     return CLI_DONE;
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* watch: prints the messages near to a context that the server pushes: new ones, and with --since
  * or --after-seq also stored ones. */
-#include <inttypes.h>
 #include <signal.h>
 #include <string.h>
 
@@ -9,38 +8,29 @@
 #include "client/cli/cmd/query_common.h"
 
 struct watch_options {
-    struct query_options query; /* what a query takes, too */
+    struct query_options query; /* first: its options are rows of this command, too */
     const char *after_seq;
     uint32_t count; /* 0: for ever */
 };
+_Static_assert(offsetof(struct watch_options, query) == 0, "QUERY_OPTIONS are at its beginning");
 
 static const struct watch_options watch_defaults = {
-    .query = {.k = 1, .max_distance = QUERY_SUGGESTED, .miss = QUERY_MISS}};
+    .query = {.asked = {.k = 1,
+                        .max_distance_ppm = QUERY_SUGGESTED,
+                        .since_ms = INT64_MIN,
+                        .until_ms = INT64_MAX,
+                        .with_payload = true}}};
 
 static const struct args_option watch_options[] = {
-    SENSED_OPTIONS(struct watch_options, query.sensed),
-    NO_HERE_OPTION(struct watch_options, query.no_here),
-    ARGS_ROW("contains", 'c', ARGS_LIST, struct watch_options, query.contains, "LABEL",
-             "only messages whose filter has this label; give it once for each"),
-    ARGS_ROW("max-distance", 'd', ARGS_DISTANCE, struct watch_options, query.max_distance, "D",
-             "none beyond, 0 to 1 (what the host suggests)"),
+    QUERY_OPTIONS,
     ARGS_ROW("after-seq", 0, ARGS_TEXT, struct watch_options, after_seq, "N",
              "first what came after N; 0: all there is (from now on)"),
     ARGS_ROW("since", 0, ARGS_MOMENT, struct watch_options, query.since, "TIME",
              "first what was left since: 6h (ago) or 2026-11-20T14:00Z"),
     ARGS_RANGE("count", 'k', ARGS_NUMBER, struct watch_options, count, "N", 1, UINT32_MAX,
                "ends after N messages (never)"),
-    QUERY_METRIC_OPTION(struct watch_options, query.metric),
-    ARGS_ROW("memory", 0, ARGS_TEXT, struct watch_options, query.memory, "FILE",
-             "also near to where one was lately; see hearsay here"),
-    ARGS_ROW("channel", 0, ARGS_TEXT, struct watch_options, query.channel, "NAME",
-             "the context that was saved under this name; see hearsay channel"),
-    SECRET_OPTION(struct watch_options, query.group),
     EPOCH_OPTION(struct watch_options, query.epoch,
                  "open, or current: in that one only (all whose keys are known)"),
-    ARGS_ROW("host", 0, ARGS_TEXT, struct watch_options, query.host, "HOST",
-             "where (the first host)"),
-    ARGS_ROW("ids", 0, ARGS_FLAG, struct watch_options, query.ids, NULL, "show the messages' ids"),
     ARGS_ROW("json", 0, ARGS_FLAG, struct watch_options, query.json, NULL,
              "one line of JSON a message, with its sequence number"),
 };

@@ -13,7 +13,6 @@ static int withdraw_run(struct cli *cli, void *options)
     uint8_t id[HEARSAY_ID_BYTES];
     uint8_t token[HEARSAY_TOKEN_BYTES];
     const struct hearsay_host *host = NULL;
-    struct hearsay_error error;
     if (cli->word_count < 2) {
         return cli_misuse(cli, "id and token are needed, as deposit printed them");
     }
@@ -27,8 +26,13 @@ static int withdraw_run(struct cli *cli, void *options)
     if (code != CLI_DONE) {
         return code;
     }
-    int status = hearsay_withdraw(cli->connection, host->name, id, token, cli_timeout(cli), &error);
-    return cli_conclude(cli, status, &error, "withdrawn");
+    const struct hearsay_request request = {
+        .kind = HEARSAY_REQUEST_WITHDRAW,
+        .withdraw = {.host = hearsay_text(host->name),
+                     .id = hearsay_bytes(id, HEARSAY_ID_BYTES),
+                     .token = hearsay_bytes(token, HEARSAY_TOKEN_BYTES)},
+    };
+    return cli_carry_out(cli, &request, "withdrawn");
 }
 
 const struct cli_command command_withdraw = {

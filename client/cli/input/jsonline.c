@@ -98,8 +98,7 @@ int jsonline_labels(const json_t *object, const char *key, const char ***out_lab
     return 0;
 }
 
-/* Returns the value, or NULL when the key is absent or its value is null. */
-static const json_t *jsonline_present(const json_t *object, const char *key)
+const json_t *jsonline_present(const json_t *object, const char *key)
 {
     const json_t *value = json_object_get(object, key);
     return json_is_null(value) ? NULL : value;

@@ -39,6 +39,9 @@ int jsonline_parse(const char *line, size_t length, const char *const *keys, jso
 int jsonline_labels(const json_t *object, const char *key, const char ***out_labels,
                     size_t *out_count, struct jsonline_error *out_error);
 
+/* Returns the value, or NULL when the key is absent or its value is null. */
+const json_t *jsonline_present(const json_t *object, const char *key);
+
 /*
  * The functions below return 0 and leave *out unchanged when the key is absent or its value is
  * null.

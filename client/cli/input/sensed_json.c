@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Makes a context from the keys of a JSON object. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "client/cli/input/input.h"
 
@@ -12,12 +11,6 @@ static int sensed_json_failed(const struct hearsay_error *error, const char *key
     return error->status == HEARSAY_ERR_NOMEM
                ? JSONLINE_NOMEM
                : jsonline_wrong(out_error, "\"%s\": %s", key, error->sentence);
-}
-
-static const json_t *sensed_json_present(const json_t *object, const char *key)
-{
-    const json_t *value = json_object_get(object, key);
-    return json_is_null(value) ? NULL : value;
 }
 
 /* Calls `add` for each string of the array under `key`. */
@@ -101,7 +94,7 @@ static int parse_wifi(const json_t *object, struct hearsay_context *context,
 static int parse_position(const json_t *object, struct hearsay_context *context,
                           struct jsonline_error *out_error)
 {
-    const json_t *position = sensed_json_present(object, "at");
+    const json_t *position = jsonline_present(object, "at");
     if (position == NULL) {
         return 0;
     }

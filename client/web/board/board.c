@@ -120,6 +120,27 @@ static int submit_list(struct board *board, struct ask *ask, uint64_t *out_ticke
     return hearsay_submit_query(server, &query, out_ticket, error);
 }
 
+static int submit_get(struct board *board, const struct ask *ask, uint64_t *out_ticket,
+                      struct hearsay_error *error)
+{
+    const struct hearsay_request request = {
+        .kind = HEARSAY_REQUEST_GET,
+        .get = {.host = hearsay_text(query_host(ask->host)),
+                .id = hearsay_bytes(ask->id, HEARSAY_ID_BYTES)},
+    };
+
+    return hearsay_submit(link_server(board->link), &request, out_ticket, error);
+}
+
+static int submit_here(struct board *board, const struct ask *ask, uint64_t *out_ticket,
+                       struct hearsay_error *error)
+{
+    const struct hearsay_request request = {.kind = HEARSAY_REQUEST_HERE,
+                                            .here.host = hearsay_text(query_host(ask->host))};
+
+    return hearsay_submit(link_server(board->link), &request, out_ticket, error);
+}
+
 static int ask_submit(struct board *board, struct ask *ask, uint64_t *out_ticket,
                       struct hearsay_error *error)
 {
@@ -136,10 +157,10 @@ static int ask_submit(struct board *board, struct ask *ask, uint64_t *out_ticket
         status = submit_list(board, ask, out_ticket, error);
         break;
     case ASK_GET:
-        status = hearsay_submit_get(server, query_host(ask->host), ask->id, out_ticket, error);
+        status = submit_get(board, ask, out_ticket, error);
         break;
     default:
-        status = hearsay_submit_here(server, query_host(ask->host), out_ticket, error);
+        status = submit_here(board, ask, out_ticket, error);
         break;
     }
     (void)hearsay_ask_for(server, NULL, 0, NULL, NULL); /* watches are ours */

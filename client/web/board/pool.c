@@ -8,7 +8,6 @@
 #include "client/web/board/answer.h"
 #include "client/web/board/queue.h"
 #include "client/web/board/refused.h"
-#include "client/web/board/write.h"
 #include "client/web/http_peer.h"
 #include "core/base/err.h"
 

@@ -34,4 +34,16 @@ void pool_write(struct pool *pool, const struct board_write *write, board_done *
                 void *context);
 void pool_forget(struct pool *pool, const void *context);
 
+/* --- write.c ---------------------------------------------------------------------------------- */
+
+/* Converts what a phone writes to a request to hearsayd, and the answer or refusal of hearsayd to
+ * an outcome for the page. */
+
+/* Sends the request. The status of hearsay_submit_*. */
+int write_submit(const struct board_write *write, struct hearsay *server, uint64_t *out_ticket,
+                 struct hearsay_error *out_error);
+
+/* What a refusal means: as answer_outcome, with the reasons of withdrawals and of closed hosts. */
+enum board_outcome write_outcome(enum board_write_kind kind, const struct hearsay_error *error);
+
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/web/board/write.h"
+#include "client/web/board/pool.h"
 
 #include "client/web/board/answer.h"
 #include "client/web/board/query.h"
@@ -41,6 +41,19 @@ static int submit_report(const struct board_write *write, struct hearsay *server
     return hearsay_submit(server, &request, out_ticket, out_error);
 }
 
+static int submit_withdraw(const struct board_write *write, struct hearsay *server,
+                           uint64_t *out_ticket, struct hearsay_error *out_error)
+{
+    const struct hearsay_request request = {
+        .kind = HEARSAY_REQUEST_WITHDRAW,
+        .withdraw = {.host = hearsay_text(query_host(write->host)),
+                     .id = hearsay_bytes(write->id, HEARSAY_ID_BYTES),
+                     .token = hearsay_bytes(write->token, HEARSAY_TOKEN_BYTES)},
+    };
+
+    return hearsay_submit(server, &request, out_ticket, out_error);
+}
+
 int write_submit(const struct board_write *write, struct hearsay *server, uint64_t *out_ticket,
                  struct hearsay_error *out_error)
 {
@@ -48,8 +61,7 @@ int write_submit(const struct board_write *write, struct hearsay *server, uint64
     case BOARD_LEAVE:
         return submit_leave(write, server, out_ticket, out_error);
     case BOARD_WITHDRAW:
-        return hearsay_submit_withdraw(server, query_host(write->host), write->id, write->token,
-                                       out_ticket, out_error);
+        return submit_withdraw(write, server, out_ticket, out_error);
     default:
         return submit_report(write, server, out_ticket, out_error);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/web/main/listen.h"
+#include "client/web/main/inner.h"
 
 #include <errno.h>
 #include <netinet/in.h>

@@ -9,8 +9,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "client/web/main/look.h"
-#include "client/web/main/memory.h"
+#include "client/web/main/inner.h"
 #include "client/web/main/program.h"
 #include "client/web/moderate/password.h"
 #include "client/web/setup/options.h"

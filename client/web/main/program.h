@@ -7,8 +7,7 @@
 
 #include <uv.h>
 
-#include "client/web/main/listen.h"
-#include "client/web/main/stay.h"
+#include "client/web/main/inner.h"
 #include "client/web/moderate/moderate.h"
 #include "client/web/route/router.h"
 #include "client/web/route/ticks.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/web/main/stay.h"
+#include "client/web/main/inner.h"
 
 #include <errno.h>
 #include <fcntl.h>

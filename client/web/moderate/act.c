@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/web/moderate/act.h"
+#include "client/web/moderate/page.h"
 
 #include <string.h>
 

@@ -9,7 +9,6 @@
 #include <sodium.h>
 
 #include "client/web/form.h"
-#include "client/web/moderate/act.h"
 #include "client/web/moderate/page.h"
 #include "client/web/setup/moderate.h"
 #include "client/web/statics.h"

@@ -83,4 +83,18 @@ void desk_empty(struct html *html, const struct desk *desk);
  * messages. */
 void desk_end(struct html *html, const struct desk *desk, const struct desk_act *act);
 
+/* --- act.c ------------------------------------------------------------------------------------ */
+
+/* Does in hearsayd what was pressed on the moderators' page. Any thread. */
+
+enum { ACT_CALL_MS = 3000 }; /* for each answer of hearsayd */
+
+/* Does what was pressed, if it is something for hearsayd. Returns what is said about it. `host` may
+ * be "". The notice may borrow from *error. */
+struct desk_notice act_do(const struct desk *desk, const struct desk_act *act, const char *host,
+                          struct hearsay *server, struct hearsay_error *error);
+
+/* What is said about an error of hearsayd. The notice borrows from *error. */
+struct desk_notice act_notice(const struct hearsay_error *error);
+
 #endif

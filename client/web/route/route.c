@@ -4,11 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/web/route/metrics.h"
 #include "client/web/route/reading.h"
 #include "client/web/route/router.h"
 #include "client/web/route/visit.h"
-#include "client/web/route/writing.h"
 
 /* Where a path leads. */
 struct route {

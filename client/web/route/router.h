@@ -9,6 +9,7 @@
 #include <uv.h>
 
 #include "client/web/board.h"
+#include "client/web/http.h"
 #include "client/web/live.h"
 #include "client/web/portal.h"
 #include "client/web/route/names.h"
@@ -43,5 +44,20 @@ void router_note_read(struct router *router, bool was_refused);
 
 /* A monotonic clock in milliseconds. */
 int64_t router_now_ms(const struct router *router);
+
+/* --- metrics.c -------------------------------------------------------------------------------- */
+
+/* The program's own figures for Prometheus, at /metrics of a listener for metrics. */
+
+struct router;
+
+/*
+ * Answers a request of a listener for metrics: 421 if the Host header does not name the listener,
+ * because a page of others may have led its own name here (DNS rebinding); 404 for all but GET and
+ * HEAD of /metrics. The figures are numbers of all clients together: no label has an address, a
+ * context or an id.
+ */
+void metrics_answer(const struct router *router, struct http_exchange *exchange,
+                    const struct http_request *request);
 
 #endif

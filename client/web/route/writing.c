@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/web/route/writing.h"
+#include "client/web/route/visit.h"
 
 #include <stdio.h>
 #include <stdlib.h>

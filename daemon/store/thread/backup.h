@@ -12,7 +12,6 @@
 #ifndef DAEMON_STORE_THREAD_BACKUP_H
 #define DAEMON_STORE_THREAD_BACKUP_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include <sqlite3.h>
