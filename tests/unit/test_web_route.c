@@ -34,7 +34,7 @@ static void paths_lead_to_pages(void **state)
     assert_int_equal(web_route.board.id[1], 0x11);
     assert_int_equal(web_route_get("/about"), 200);
     assert_int_equal(web_route_get("/poster"), 200);
-    assert_string_equal(web_route.exchange.body, "http://10.0.0.1/?p=000000");
+    assert_string_equal(web_route.exchange.body, "http://10.0.0.1/?p=000000 alone");
     assert_int_equal(web_route_get("/events"), 200);
     assert_string_equal(web_route.exchange.body, "events");
     assert_int_equal(web_route_get("/robots.txt"), 200);
@@ -109,6 +109,32 @@ static void fixed_pages_are_written_once(void **state)
     sheets_clear(&web_route.router.sheets, true);
     assert_int_equal(web_route_get("/about"), 200);
     assert_int_equal(web_route.written - before, 5);
+}
+
+/* The code of a language that was chosen opens the page in it, and so does that of each of two
+ * languages. A language that is not there is none. */
+static void posters_carry_their_language(void **state)
+{
+    static const char *const rows[][2] = {
+        {"", "?p=000000 alone"},
+        {"l=en", "?p=000000&l=en alone"},
+        {"l=de", "?p=000000&l=de en"},
+        {"l=de&and=ar", "?p=000000&l=de ar"},
+        {"l=de&and=de", "?p=000000&l=de alone"},
+        {"and=fr", "?p=000000&l=en fr"},
+        {"l=xx&and=yy", "?p=000000 alone"},
+    };
+    struct http_request request = web_route_request_of("/poster");
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char expected[64];
+
+        snprintf(expected, sizeof(expected), "http://10.0.0.1/%s", rows[i][1]);
+        request.query = rows[i][0];
+        assert_int_equal(web_route_send(&request), 200);
+        assert_string_equal(web_route.exchange.body, expected);
+    }
 }
 
 static void files_are_of_this_start(void **state)
@@ -437,6 +463,7 @@ int main(void)
         cmocka_unit_test_setup(files_are_of_this_start, web_route_setup),
         cmocka_unit_test_setup(wrong_urls_name_the_field, web_route_setup),
         cmocka_unit_test_setup(languages_are_chosen, web_route_setup),
+        cmocka_unit_test_setup(posters_carry_their_language, web_route_setup),
         cmocka_unit_test_setup(about_knows_the_longest_lifetime, web_route_setup),
         cmocka_unit_test_setup(a_message_of_another_server, web_route_setup),
         cmocka_unit_test_setup(outcomes_have_their_statuses, web_route_setup),

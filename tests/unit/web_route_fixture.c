@@ -297,15 +297,21 @@ void page_write_error(struct html *html, const struct page *page, const struct p
     show_error(error);
 }
 
-void page_write_about(struct html *html, const struct page *page, const char *rules)
+void page_write_about(struct html *html, const struct page *page, const char *rules,
+                      const struct lang *rules_lang)
 {
+    (void)rules_lang;
     show_page(html, page, rules != NULL ? rules : "about");
     web_route.shown.ttl_max_s = page->ttl_max_s;
 }
 
 void page_write_poster(struct html *html, const struct page *page, const struct page_poster *poster)
 {
-    show_page(html, page, poster->url);
+    char text[300];
+
+    snprintf(text, sizeof(text), "%s %s", poster->url,
+             poster->second != NULL ? lang_tag(poster->second) : "alone");
+    show_page(html, page, text);
 }
 
 void live_write_store(const struct hearsay_welcome *welcome, const char *host, const char *place,

@@ -11,8 +11,9 @@ enum {
     PAGE_STALE_MS = 5000                      /* an older list is said to be old */
 };
 
-/* Begins a document up to the inside of <main>. `heading`: the key of the <h1>. */
-void page_begin(struct html *html, const struct page *page, const char *heading);
+/* Begins a document up to the inside of <main>. `heading`: the key of the <h1>. `path`: of this
+ * page, for the links to other languages; NULL: these lead to the list. */
+void page_begin(struct html *html, const struct page *page, const char *heading, const char *path);
 
 /* The same for the list, whose <h1> is the title of the place. `count`: messages; NULL: none is
  * said. */
@@ -23,9 +24,8 @@ void page_begin_list(struct html *html, const struct page *page, const size_t *c
 void page_begin_bare(struct html *html, const struct page *page, const char *heading);
 void page_end_bare(struct html *html);
 
-/* Ends a document. `sealed`: messages of groups that were left out. `path`: of this page, for the
- * links to other languages; NULL: these lead to the list. */
-void page_end(struct html *html, const struct page *page, size_t sealed, const char *path);
+/* Ends a document. `sealed`: messages of groups that were left out. */
+void page_end(struct html *html, const struct page *page, size_t sealed);
 
 /* Writes an <input type="hidden"> with a value of the phone's own. */
 void page_write_hidden_hole(struct html *html, const char *name, enum html_hole kind);

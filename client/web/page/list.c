@@ -435,5 +435,5 @@ void page_write_list(struct html *html, const struct page *page, const struct pa
     if (!keeps_text) {
         page_write_form(html, page, list->form, error);
     }
-    page_end(html, page, list->list == NULL ? 0 : list->list->sealed, NULL);
+    page_end(html, page, list->list == NULL ? 0 : list->list->sealed);
 }
