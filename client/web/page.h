@@ -106,6 +106,15 @@ struct page_list {
 };
 void page_write_list(struct html *html, const struct page *page, const struct page_list *list);
 
+/*
+ * The list for programs: as text in lines of at most 80 columns for a terminal, as JSON, and as a
+ * feed (Atom), whose links have the name `host`. `list` is not NULL.
+ */
+void page_write_text(struct html *html, const struct page *page, const struct board_list *list);
+void page_write_json(struct html *html, const struct page *page, const struct board_list *list);
+void page_write_feed(struct html *html, const struct page *page, const struct board_list *list,
+                     const char *host);
+
 /* One message: `/m/ID`. With forms to report and to withdraw. */
 struct page_message {
     const struct board_message *message;

@@ -271,6 +271,42 @@ static void test_first_view(void **state)
     }
 }
 
+/* The list for programs, in each language: no text of ours has what HTML escapes, and none of
+ * others reaches a terminal or the markup of a feed. */
+static void test_programs(void **state)
+{
+    (void)state;
+    for (size_t a = 0; a < sizeof(attacks) / sizeof(attacks[0]) * lang_count(); a++) {
+        const char *attack = attacks[a / lang_count()];
+        struct board_message messages[] = {
+            {.media_type = "text/plain", .text = attack, .bytes = strlen(attack), .host = attack},
+            {.media_type = attack, .bytes = 7, .expires_ms = INT64_MAX, .similarity_ppm = 1000000},
+            {.media_type = "text/plain", .is_omitted = true},
+        };
+        struct board_list list = {
+            .messages = messages, .count = 3, .has_older = true, .age_ms = 9999};
+        struct web_pages_values values = {.notices = {attack, attack}, .title = attack};
+        struct view view;
+        struct page page = web_pages_page(&values, lang_at(a % lang_count()), &view);
+        struct html html = {.count = 0};
+
+        page_write_text(&html, &page, &list);
+        page_write_json(&html, &page, &list);
+        assert_false(html_failed(&html));
+        for (size_t i = 0; i < html.count; i++) {
+            assert_true((unsigned char)html.bytes[i] >= 0x20 || html.bytes[i] == '\n');
+        }
+        assert_int_equal(page_count(&html, "\xe2\x80\xae", 3), 0); /* U+202E */
+        assert_int_equal(page_count(&html, "&#39;", 5) + page_count(&html, "&amp;", 5), 0);
+        html_deinit(&html);
+        page_write_feed(&html, &page, &list, "hearsay.lan");
+        assert_false(html_failed(&html));
+        assert_int_equal(page_count(&html, "<entry>", 7), 3);
+        assert_int_equal(page_count(&html, "<script", 7), 0);
+        html_deinit(&html);
+    }
+}
+
 /* --- a made-up language ----------------------------------------------------------------------- */
 
 /* Writes a text with an accent on each letter and 40 in 100 more of it. */
@@ -509,6 +545,7 @@ int main(void)
         cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_statics),
         cmocka_unit_test(test_browsers_give_back_what_was_typed),
+        cmocka_unit_test(test_programs),
         cmocka_unit_test(test_first_view),
     };
 

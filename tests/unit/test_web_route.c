@@ -51,6 +51,78 @@ static void paths_lead_to_pages(void **state)
     assert_int_equal(web_route_send(&request), 405);
 }
 
+/* A browser names HTML; a program that takes all or text gets text; who says nothing gets the page.
+ */
+static void programs_get_text(void **state)
+{
+    static const struct {
+        const char *accept;
+        const char *body;
+    } rows[] = {
+        {NULL, "list"},
+        {"*/*", "text"},
+        {"text/plain", "text"},
+        {"text/*;q=0.5", "text"},
+        {"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", "list"},
+        {"application/xhtml+xml, */*", "list"},
+        {"image/png", "list"},
+    };
+    struct http_request request = web_route_request_of("/");
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        request.accept = rows[i].accept;
+        assert_int_equal(web_route_send(&request), 200);
+        assert_string_equal(web_route.exchange.body, rows[i].body);
+        assert_string_equal(web_route.exchange.type, strcmp(rows[i].body, "text") == 0
+                                                         ? "text/plain; charset=utf-8"
+                                                         : "text/html; charset=utf-8");
+        assert_string_equal(web_route.exchange.vary, "Accept");
+    }
+    request = web_route_request_of("/list.json");
+    request.query = "t=Jazz";
+    assert_int_equal(web_route_send(&request), 200);
+    assert_string_equal(web_route.exchange.body, "json");
+    assert_string_equal(web_route.exchange.type, "application/json");
+    assert_string_equal(web_route.exchange.vary, "");
+    assert_string_equal(web_route.board.view.topics[0], "jazz");
+    request = web_route_request_of("/feed");
+    assert_int_equal(web_route_send(&request), 200);
+    assert_string_equal(web_route.exchange.body, "hearsay.lan");
+    assert_string_equal(web_route.exchange.type, "application/atom+xml; charset=utf-8");
+}
+
+/* Programs pay for a list as phones do, and are told in a sentence what is wrong. */
+static void programs_are_refused_in_words(void **state)
+{
+    static const char *const paths[] = {"/", "/list.json", "/feed"};
+    struct http_request request;
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        request = web_route_request_of(paths[i]);
+        request.accept = "*/*";
+        web_route.board.outcome = BOARD_LIMITED;
+        web_route.board.error.retry_after_ms = 7500;
+        assert_int_equal(web_route_send(&request), 429);
+        assert_int_equal(web_route.exchange.retry_after_s, 8);
+        assert_string_equal(web_route.exchange.body,
+                            "That was a lot in a short time. Try again in 8 s.\n");
+        assert_string_equal(web_route.exchange.type, "text/plain; charset=utf-8");
+        web_route.board.outcome = BOARD_AWAY;
+        assert_int_equal(web_route_send(&request), 503);
+        assert_string_equal(web_route.exchange.body,
+                            "The message store does not answer right now. Try again in 5 s.\n");
+        web_route.board.outcome = BOARD_DONE;
+        request.query = "o=best";
+        assert_int_equal(web_route_send(&request), 400);
+        assert_string_equal(web_route.exchange.body, "The value of `o` is wrong.\n");
+        request.query = "h=nowhere";
+        assert_int_equal(web_route_send(&request), 404);
+        assert_string_equal(web_route.exchange.body, "There is nothing here.\n");
+    }
+}
+
 /* Before a stream begins, the phone asks for the list of its page, in its own name and with the
  * view of the page, so that the cache has it; whoever hearsayd refuses the list gets no stream.
  * (Phones that opened ever new streams made watches that nobody paid for.) */
@@ -463,6 +535,8 @@ int main(void)
         cmocka_unit_test_setup(files_are_of_this_start, web_route_setup),
         cmocka_unit_test_setup(wrong_urls_name_the_field, web_route_setup),
         cmocka_unit_test_setup(languages_are_chosen, web_route_setup),
+        cmocka_unit_test_setup(programs_get_text, web_route_setup),
+        cmocka_unit_test_setup(programs_are_refused_in_words, web_route_setup),
         cmocka_unit_test_setup(posters_carry_their_language, web_route_setup),
         cmocka_unit_test_setup(about_knows_the_longest_lifetime, web_route_setup),
         cmocka_unit_test_setup(a_message_of_another_server, web_route_setup),

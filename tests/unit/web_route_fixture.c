@@ -73,6 +73,10 @@ void http_answer(struct http_exchange *exchange, const struct http_answer *answe
     exchange->max_age_s = answer->max_age_s;
     snprintf(exchange->location, sizeof(exchange->location), "%s",
              answer->location != NULL ? answer->location : "");
+    snprintf(exchange->type, sizeof(exchange->type), "%s",
+             answer->type != NULL ? answer->type : "");
+    snprintf(exchange->vary, sizeof(exchange->vary), "%s",
+             answer->vary != NULL ? answer->vary : "");
     if (bytes > 0) {
         memcpy(exchange->body, answer->body, bytes);
     }
@@ -272,6 +276,25 @@ void page_write_message(struct html *html, const struct page *page,
     snprintf(web_route.shown.code, sizeof(web_route.shown.code), "%s",
              message->code != NULL ? message->code : "");
     show_error(message->error);
+}
+
+void page_write_text(struct html *html, const struct page *page, const struct board_list *list)
+{
+    (void)list;
+    show_page(html, page, "text");
+}
+
+void page_write_json(struct html *html, const struct page *page, const struct board_list *list)
+{
+    (void)list;
+    show_page(html, page, "json");
+}
+
+void page_write_feed(struct html *html, const struct page *page, const struct board_list *list,
+                     const char *host)
+{
+    (void)list;
+    show_page(html, page, host);
 }
 
 void page_write_left(struct html *html, const struct page *page, const struct page_left *left)

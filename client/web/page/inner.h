@@ -85,6 +85,10 @@ void page_write_where(struct html *html, const struct page *page, const char *ho
 void page_write_times(struct html *html, const struct page *page,
                       const struct board_message *message);
 
+/* Turns the view of a list into that of the next page, with older messages. False: there is none.
+ */
+bool page_older_of(const struct board_list *list, struct view *view);
+
 /* Writes what stands for a message that is no text: its media type and its size. */
 void page_write_kind(struct html *html, const struct page *page,
                      const struct board_message *message);

@@ -44,8 +44,8 @@ static void list_failed(struct visit *visit, const struct board_reply *reply)
     struct page_form form;
     struct html html;
 
-    if (reply->outcome == BOARD_LIMITED) {
-        visit_fail_reply(visit, reply); /* a page that is written once for all */
+    if (reply->outcome == BOARD_LIMITED || visit->format != VISIT_HTML) {
+        visit_fail_reply(visit, reply); /* a page that is written once for all, or a sentence */
         return;
     }
     html_init(&html);
@@ -60,6 +60,7 @@ static void list_failed(struct visit *visit, const struct board_reply *reply)
 struct list_parts {
     const struct page *page;
     struct page_list list;
+    const char *host; /* by which the page was asked for */
 };
 
 static void write_list(void *context, struct html *html)
@@ -68,6 +69,37 @@ static void write_list(void *context, struct html *html)
 
     page_write_list(html, parts->page, &parts->list);
 }
+
+static void write_text(void *context, struct html *html)
+{
+    const struct list_parts *parts = context;
+
+    page_write_text(html, parts->page, parts->list.list);
+}
+
+static void write_json(void *context, struct html *html)
+{
+    const struct list_parts *parts = context;
+
+    page_write_json(html, parts->page, parts->list.list);
+}
+
+static void write_feed(void *context, struct html *html)
+{
+    const struct list_parts *parts = context;
+
+    page_write_feed(html, parts->page, parts->list.list, parts->host);
+}
+
+static const struct {
+    const char *type;
+    void (*write)(void *context, struct html *html); /* gets a struct list_parts */
+} formats[VISIT_FORMATS] = {
+    [VISIT_HTML] = {NULL, write_list}, /* the type of each page */
+    [VISIT_TEXT] = {"text/plain; charset=utf-8", write_text},
+    [VISIT_JSON] = {"application/json", write_json},
+    [VISIT_FEED] = {"application/atom+xml; charset=utf-8", write_feed},
+};
 
 static void list_done(void *context, const struct board_reply *reply)
 {
@@ -88,14 +120,17 @@ static void list_done(void *context, const struct board_reply *reply)
                                 page.is_clock_trusted, page.asks_to_stay,
                                 page.notices_version,  form.bytes_max,
                                 form.ttl_default_s,    form.ttl_max_s,
-                                form.accept,           (uint64_t)form.accept_until_ms};
-    const char *const texts[] = {visit->view.language, page.store, page.here};
+                                form.accept,           (uint64_t)form.accept_until_ms,
+                                visit->format};
+    const char *host = visit->format == VISIT_FEED ? visit->request->host : "";
+    const char *const texts[] = {visit->view.language, page.store, page.here, host};
     const struct sheet_parts parts = {numbers, sizeof(numbers) / sizeof(numbers[0]), texts,
                                       sizeof(texts) / sizeof(texts[0]),
                                       1 + router_now_ms(router) / SECOND_MS};
-    struct list_parts list = {&page, {.list = reply->list, .form = &form}};
-    visit_answer_sheet(visit, &(struct http_answer){.status = 200},
-                       sheets_take(&router->sheets, &parts, write_list, &list));
+    struct list_parts list = {&page, {.list = reply->list, .form = &form}, host};
+    visit_answer_sheet(visit,
+                       &(struct http_answer){.status = 200, .type = formats[visit->format].type},
+                       sheets_take(&router->sheets, &parts, formats[visit->format].write, &list));
 }
 
 static void list_place_done(void *context, const struct board_reply *reply)
@@ -110,13 +145,38 @@ static void list_place_done(void *context, const struct board_reply *reply)
     board_list(visit->router->board, &visit->view, &visit->request->client, list_done, visit);
 }
 
-void reading_list(struct visit *visit)
+static void read_list(struct visit *visit, enum visit_format format)
 {
+    visit->format = format;
     if (reading_view(visit)) {
         visit_name_host(visit);
         board_place(visit->router->board, visit->view.host, &visit->request->client,
                     list_place_done, visit);
     }
+}
+
+/* Whether a program wants text: it names text, or takes all, and does not name HTML, as each
+ * browser does. Who says nothing gets the page. */
+static bool wants_text(const char *accept)
+{
+    return accept != NULL && strstr(accept, "html") == NULL &&
+           (strstr(accept, "text/plain") != NULL || strstr(accept, "text/*") != NULL ||
+            strstr(accept, "*/*") != NULL);
+}
+
+void reading_list(struct visit *visit)
+{
+    read_list(visit, wants_text(visit->request->accept) ? VISIT_TEXT : VISIT_HTML);
+}
+
+void reading_json(struct visit *visit)
+{
+    read_list(visit, VISIT_JSON);
+}
+
+void reading_feed(struct visit *visit)
+{
+    read_list(visit, VISIT_FEED);
 }
 
 /* --- live updates ----------------------------------------------------------------------------- */
