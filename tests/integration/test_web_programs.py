@@ -27,7 +27,7 @@ def test_text_for_a_terminal(make_web):
         assert web.leave(text).status == 200
     answer = web.get(Accept="*/*")
     assert answer.status == 200 and answer.headers["Content-Type"] == "text/plain; charset=utf-8"
-    assert answer.headers["Vary"] == "Accept" and answer.headers["Cache-Control"] == "no-store"
+    assert answer.headers["Vary"] == "Accept, Accept-Language" and answer.headers["Cache-Control"] == "no-store"
     lines = answer.text.split("\n")
     assert lines[:2] == ["Café & Co", "5 messages"]
     assert max(map(columns, lines)) <= 80
@@ -36,9 +36,10 @@ def test_text_for_a_terminal(make_web):
     assert "  one\n\n  two\n" in answer.text
     assert re.search(r"^just now, gone in (about )?\d+ (h|days)$", answer.text, re.MULTILINE)
     page = web.get(Accept="text/html,*/*;q=0.8")
-    assert page.text.startswith("<!DOCTYPE html>") and page.headers["Vary"] == "Accept"
+    assert page.text.startswith("<!DOCTYPE html>") and page.headers["Vary"] == "Accept, Accept-Language"
     assert web.get("/?l=fr", Accept="text/plain").text.split("\n")[1] == "5 messages"
-    assert "رسائل" in web.get("/", Accept="*/*", Accept_Language="ar").text
+    assert web.get("/?t=jazz", Accept="*/*").text.split("\n")[1] == "No message fits what you look for."
+    assert "رسائل" in web.get("/", Accept="text/plain", Accept_Language="ar").text
     shown = subprocess.run(  # as people do it
         ["curl", "-sS", "--resolve", f"{NAME}:{web.port}:{web.address}", f"http://{NAME}:{web.port}/"],
         capture_output=True, text=True, check=True).stdout

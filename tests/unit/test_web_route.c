@@ -58,26 +58,29 @@ static void programs_get_text(void **state)
     static const struct {
         const char *accept;
         const char *body;
+        const char *language;
     } rows[] = {
-        {NULL, "list"},
-        {"*/*", "text"},
-        {"text/plain", "text"},
-        {"text/*;q=0.5", "text"},
-        {"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", "list"},
-        {"application/xhtml+xml, */*", "list"},
-        {"image/png", "list"},
+        {NULL, "list", NULL},
+        {"*/*", "text", NULL},
+        {"*/*", "list", "en"}, /* a script of a browser */
+        {"text/plain", "text", "en"},
+        {"text/*;q=0.5", "text", NULL},
+        {"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", "list", "en"},
+        {"application/xhtml+xml, */*", "list", NULL},
+        {"image/png", "list", NULL},
     };
     struct http_request request = web_route_request_of("/");
     (void)state;
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         request.accept = rows[i].accept;
+        request.accept_language = rows[i].language;
         assert_int_equal(web_route_send(&request), 200);
         assert_string_equal(web_route.exchange.body, rows[i].body);
         assert_string_equal(web_route.exchange.type, strcmp(rows[i].body, "text") == 0
                                                          ? "text/plain; charset=utf-8"
                                                          : "text/html; charset=utf-8");
-        assert_string_equal(web_route.exchange.vary, "Accept");
+        assert_string_equal(web_route.exchange.vary, "Accept, Accept-Language");
     }
     request = web_route_request_of("/list.json");
     request.query = "t=Jazz";

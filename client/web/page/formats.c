@@ -78,6 +78,7 @@ static void text_write_message(struct html *html, const struct page *page,
 void page_write_text(struct html *html, const struct page *page, const struct board_list *list)
 {
     struct view older = *page->view;
+    bool is_filtered = older.topic_count > 0 || older.is_now;
     char url[VIEW_URL_BYTES];
 
     plain_string(html, page->title);
@@ -86,7 +87,7 @@ void page_write_text(struct html *html, const struct page *page, const struct bo
         lang_write_count(html, page->lang, "list.count", list->count);
         html_raw(html, "\n");
     } else {
-        text_write_line(html, page, "list.empty");
+        text_write_line(html, page, is_filtered ? "list.empty_filter" : "list.empty");
     }
     if (list->age_ms > PAGE_STALE_MS) {
         text_write_line(html, page, "list.stale");
@@ -105,10 +106,10 @@ void page_write_text(struct html *html, const struct page *page, const struct bo
 
 /* --- JSON ------------------------------------------------------------------------------------- */
 
-/* Writes `,"name":` and a text; NULL: nothing. */
+/* Writes `,"name":` and a text; NULL or "": nothing. */
 static void json_write_text(struct html *html, const char *name, const char *text)
 {
-    if (text != NULL) {
+    if (text != NULL && text[0] != '\0') {
         html_raw(html, ",\"");
         html_raw(html, name);
         html_raw(html, "\":");

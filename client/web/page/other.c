@@ -157,12 +157,14 @@ static void poster_write_text(struct html *html, const struct page *page,
     }
 }
 
-/* Writes a paragraph that says in both languages what a code is. */
+/* Writes a paragraph that says what a code is, in both languages where their words differ. */
 static void poster_write_value(struct html *html, const struct page *page,
                                const struct page_poster *poster, const char *key, const char *value)
 {
-    lang_write_between(html, page->lang, "<p>", key, "");
-    if (poster->second != NULL) {
+    const char *word = lang_text(page->lang, key);
+
+    html_between(html, "<p>", word, "");
+    if (poster->second != NULL && strcmp(word, lang_text(poster->second, key)) != 0) {
         html_raw(html, " \xc2\xb7 <bdi");
         write_language(html, poster->second);
         lang_write_between(html, poster->second, ">", key, "");

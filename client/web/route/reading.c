@@ -155,18 +155,23 @@ static void read_list(struct visit *visit, enum visit_format format)
     }
 }
 
-/* Whether a program wants text: it names text, or takes all, and does not name HTML, as each
- * browser does. Who says nothing gets the page. */
-static bool wants_text(const char *accept)
+/*
+ * Whether a program wants text. It names text, or it takes all, as curl says. A browser names HTML
+ * for a page. Its scripts may ask for a page by saying that they take all, but a browser names the
+ * languages of its reader with each request. Who says nothing gets the page.
+ */
+static bool wants_text(const struct http_request *request)
 {
-    return accept != NULL && strstr(accept, "html") == NULL &&
+    const char *accept = request->accept != NULL ? request->accept : "";
+
+    return strstr(accept, "html") == NULL &&
            (strstr(accept, "text/plain") != NULL || strstr(accept, "text/*") != NULL ||
-            strstr(accept, "*/*") != NULL);
+            (strstr(accept, "*/*") != NULL && request->accept_language == NULL));
 }
 
 void reading_list(struct visit *visit)
 {
-    read_list(visit, wants_text(visit->request->accept) ? VISIT_TEXT : VISIT_HTML);
+    read_list(visit, wants_text(visit->request) ? VISIT_TEXT : VISIT_HTML);
 }
 
 void reading_json(struct visit *visit)

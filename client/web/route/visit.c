@@ -196,7 +196,7 @@ void visit_answer(struct visit *visit, const struct http_answer *answer)
 {
     struct http_answer whole = *answer;
 
-    whole.vary = strcmp(visit->request->path, "/") == 0 ? "Accept" : NULL;
+    whole.vary = strcmp(visit->request->path, "/") == 0 ? "Accept, Accept-Language" : NULL;
     http_exchange_set_context(visit->exchange, NULL);
     http_answer(visit->exchange, &whole);
     visit_free(visit);

@@ -298,6 +298,7 @@
     const request = new XMLHttpRequest();
     request.open('GET', location.pathname + location.search);
     request.responseType = 'document';
+    request.setRequestHeader('Accept', 'text/html'); // else it is that of a program
     request.addEventListener('load', () => {
       const next = request.response && request.response.getElementById('messages');
       if (request.status === 200 && next) {
