@@ -69,6 +69,7 @@ struct http_request {
     const char *host;
     const char *origin;
     const char *content_type;
+    const char *accept;
     const char *accept_language;
     const char *accept_encoding;
     const char *last_event_id;
@@ -87,6 +88,7 @@ struct http_answer {
     const char *type;       /* Content-Type */
     const char *encoding;   /* Content-Encoding */
     const char *location;   /* Location */
+    const char *vary;       /* Vary; not with an encoding */
     uint32_t retry_after_s; /* Retry-After; 0: none */
     uint32_t max_age_s;     /* Cache-Control: max-age; 0: no-store */
     const void *body;       /* copied; of a HEAD only its length is sent */

@@ -92,7 +92,8 @@ static bool response_add_own(struct MHD_Response *response, const struct http_an
            response_add(response, "Retry-After", answer->retry_after_s == 0 ? NULL : retry_after) &&
            response_add(response, "Content-Type", answer->type) &&
            response_add(response, "Content-Encoding", answer->encoding) &&
-           response_add(response, "Vary", answer->encoding == NULL ? NULL : "Accept-Encoding") &&
+           response_add(response, "Vary",
+                        answer->encoding == NULL ? answer->vary : "Accept-Encoding") &&
            response_add(response, "Location", answer->location);
 }
 

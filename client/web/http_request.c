@@ -15,6 +15,7 @@ enum known {
     KNOWN_TYPE,
     KNOWN_FORWARDED,
     KNOWN_LAST_EVENT,
+    KNOWN_ACCEPT,
     KNOWN_LANGUAGE,
     KNOWN_ENCODING,
     KNOWN_COUNT
@@ -44,6 +45,7 @@ static const struct known_header known_headers[KNOWN_COUNT] = {
     [KNOWN_FORWARDED] = {"X-Forwarded-For",
                          "The request has more than one X-Forwarded-For header.\n"},
     [KNOWN_LAST_EVENT] = {"Last-Event-ID", "The request has more than one Last-Event-ID header.\n"},
+    [KNOWN_ACCEPT] = {"Accept", NULL},
     [KNOWN_LANGUAGE] = {"Accept-Language", NULL},
     [KNOWN_ENCODING] = {"Accept-Encoding", NULL},
 };
@@ -279,6 +281,7 @@ static struct refusal check_head(struct http_exchange *exchange, const char *met
     request->origin = head.values[KNOWN_ORIGIN];
     request->content_type = head.values[KNOWN_TYPE];
     request->last_event_id = head.values[KNOWN_LAST_EVENT];
+    request->accept = head.values[KNOWN_ACCEPT];
     request->accept_language = head.values[KNOWN_LANGUAGE];
     request->accept_encoding = head.values[KNOWN_ENCODING];
     refusal = check_headers(exchange, &head);

@@ -230,6 +230,9 @@ const char *lang_category(const struct lang *lang, unsigned long long number)
     if (strcmp(lang->tag, "ar") == 0) {
         return category_of_arabic(number);
     }
+    if (strcmp(lang->tag, "fr") == 0 && number == 0) {
+        return "one"; /* CLDR has "many", too, for whole millions, which no page says */
+    }
     return number == 1 ? "one" : "other";
 }
 

@@ -106,6 +106,15 @@ struct page_list {
 };
 void page_write_list(struct html *html, const struct page *page, const struct page_list *list);
 
+/*
+ * The list for programs: as text in lines of at most 80 columns for a terminal, as JSON, and as a
+ * feed (Atom), whose links have the name `host`. `list` is not NULL.
+ */
+void page_write_text(struct html *html, const struct page *page, const struct board_list *list);
+void page_write_json(struct html *html, const struct page *page, const struct board_list *list);
+void page_write_feed(struct html *html, const struct page *page, const struct board_list *list,
+                     const char *host);
+
 /* One message: `/m/ID`. With forms to report and to withdraw. */
 struct page_message {
     const struct board_message *message;
@@ -135,8 +144,10 @@ void page_write_done(struct html *html, const struct page *page, enum page_done 
 void page_write_error(struct html *html, const struct page *page, const struct page_error *error,
                       const struct page_form *form);
 
-/* Who can read what, what is kept, who runs this. `rules`: the operator's text; NULL: none. */
-void page_write_about(struct html *html, const struct page *page, const char *rules);
+/* Who can read what, what is kept, who runs this. `rules`: the operator's text; NULL: none.
+ * `rules_lang`: the language that the text is in; NULL: not known. */
+void page_write_about(struct html *html, const struct page *page, const char *rules,
+                      const struct lang *rules_lang);
 
 /* The poster, to print: how to join and what to open. Codes are SVG of qr.h; NULL: not there. */
 struct page_poster {
@@ -145,6 +156,9 @@ struct page_poster {
     const char *ssid;
     const char *password;
     const char *url;
+    const struct lang
+        *second;            /* what the sheet says, it says in this language, too; NULL: in one */
+    const char *second_svg; /* opens the page in that language */
 };
 void page_write_poster(struct html *html, const struct page *page,
                        const struct page_poster *poster);

@@ -186,16 +186,26 @@ static bool before_read(const char *text, struct view *view)
 }
 
 /* A language tag such as de or pt-BR. */
-static bool language_read(const char *text, struct view *view)
+static bool tag_copy(const char *text, char out_tag[VIEW_TAG_BYTES])
 {
     size_t bytes = strlen(text);
 
-    if (bytes >= sizeof(view->language) ||
+    if (bytes >= VIEW_TAG_BYTES ||
         strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-") != bytes) {
         return false;
     }
-    memcpy(view->language, text, bytes + 1);
+    memcpy(out_tag, text, bytes + 1);
     return true;
+}
+
+static bool language_read(const char *text, struct view *view)
+{
+    return tag_copy(text, view->language);
+}
+
+static bool second_read(const char *text, struct view *view)
+{
+    return tag_copy(text, view->second);
 }
 
 /* A name of letters a-z, digits and hyphens. */
@@ -228,7 +238,7 @@ static const struct {
     bool (*read)(const char *text, struct view *view);
 } fields[] = {
     {"o", order_read}, {"now", now_read}, {"before", before_read}, {"l", language_read},
-    {"h", host_read},  {"a", hood_read},  {"at", at_read},
+    {"h", host_read},  {"a", hood_read},  {"at", at_read},         {"and", second_read},
 };
 
 bool view_read_form(const struct form *form, struct view *out_view, const char **out_field)

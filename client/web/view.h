@@ -16,6 +16,7 @@ enum {
     VIEW_HOST_BYTES = 64,
     VIEW_PLACE_BYTES = 4096, /* 2.5 KB for the labels of access points, and some for others */
     VIEW_STORE_BYTES = 9,
+    VIEW_TAG_BYTES = 8,
     VIEW_URL_BYTES = 1024
 };
 
@@ -30,8 +31,10 @@ struct view {
     /* the host of one message, if it is another one of the hood; then is_hood is set. "": `host` */
     char at[VIEW_HOST_BYTES];
     enum view_order order;
-    int64_t before_ms; /* messages that were deposited before; INT64_MAX: all */
-    char language[8];  /* of `l`; "": the browser's */
+    int64_t before_ms;             /* messages that were deposited before; INT64_MAX: all */
+    char language[VIEW_TAG_BYTES]; /* of `l`; "": the browser's */
+    char second[VIEW_TAG_BYTES];   /* of `and`: the poster's second language; "": not said; not part
+                                      of the URL */
     /* Digits of live_write_store, or "". Links have them as `p`: a phone may have kept a page of
      * another place that has the same name, and would show that for the same address. Never read
      * from a URL. */
@@ -43,9 +46,9 @@ struct view {
 struct form;
 
 /*
- * Reads the query part of a URL (`t`, `o`, `now`, `a`, `before`, `l`, `h`, `at`). One `t` may name
- * several topics with commas between them. The function ignores unknown names, and sets the place
- * to
+ * Reads the query part of a URL (`t`, `o`, `now`, `a`, `before`, `l`, `and`, `h`, `at`). One `t`
+ * may name several topics with commas between them. The function ignores unknown names, and sets
+ * the place to
  * "". Returns true if the query part is correct. Otherwise returns false, and in *out_field the
  * name of the wrong field (static storage): "url" means the query part as a whole. NULL: out of
  * memory.

@@ -12,7 +12,9 @@ import subprocess
 import pytest
 
 PAPERS = {"A4": (8.27, 11.69), "Letter": (8.5, 11)}  # inches
-LANGUAGES = ("en", "de", "ar")
+# Two with one language, two with two: beside "ar" there is English.
+SHEETS = ("en", "de&and=de", "fr&and=de", "ar")
+WHAT = {"en": "no app, no account", "de": "keine App, kein Konto", "fr": "sans appli, sans compte"}
 SHORT = {"title": "Café Jules", "wifi_ssid": "Café Jules Guests", "wifi_password": "open sesame now"}
 # As long as WiFi and the configuration allow: 32 bytes, 63 characters, 127 characters.
 LONGEST = {
@@ -61,11 +63,13 @@ def addresses(phone):
 def test_nothing_is_broken_on_paper(phone, poster, words, tmp_path):
     if shutil.which("pdftotext") is None:
         pytest.skip("there is no pdftotext: scripts/install-packages browser brings poppler-utils")
-    for language in LANGUAGES:
+    for language in SHEETS:
         phone.open(poster, f"/poster?l={language}")
         said = addresses(phone)
         assert words["wifi_ssid"] in said and words["wifi_password"] in said
         assert any(words.get("name", "hearsay.lan") in text for text in said)
+        for tag in re.findall("[a-z]{2}", language.replace("and", "")):
+            assert WHAT.get(tag, "بلا تطبيق ولا حساب") in phone.text(".poster"), (language, tag)
         for wide in (360, 1280):  # a print takes its width from the paper, not from the window
             phone.width(wide)
             for paper in PAPERS:
@@ -80,7 +84,7 @@ def test_the_longest_fit_on_the_paper(phone, poster, words):
     """Nothing sticks out of A4 or Letter, which are 718 and 739 CSS pixels wide within Chromium's margins."""
     phone.cdp("Emulation.setEmulatedMedia", media="print")
     try:
-        for language in LANGUAGES:
+        for language in SHEETS:
             phone.open(poster, f"/poster?l={language}")
             for width in (718, 739):
                 phone.width(width)

@@ -223,7 +223,7 @@ def test_first_view(phone, place):
     assert len(view) <= 3, asked
     for url in asked:
         assert urllib.parse.urlsplit(url).netloc == f"{NAME}:{place.port}"
-    limits = {"Document": 16, "Stylesheet": 7, "Script": 13}
+    limits = {"Document": 16, "Stylesheet": 7, "Script": 14}
     for url, kind in asked.items():
         if kind in limits:
             path = url.removeprefix(place.url(""))

@@ -68,7 +68,7 @@ def test_reload_and_refusal(make_web):
     ("listen = /run/x.sock", "proxied"),
     ("listen = /run/x.sock proxied freebind", "freebind is for addresses, not for a Unix socket"),
     ("name = Hearsay.lan", "letters a-z"),
-    ("language = fr", "auto, en, de or ar"),
+    ("language = sv", "auto, en, de, fr or ar"),
     ("wifi_ssid = a\nwifi_password = short", "8 to 63"),
     ("wifi_password = long enough", "wifi_ssid"),
     ("events = 512", "connections"),
@@ -235,7 +235,7 @@ def test_a_small_payload_is_counted_in_bytes(make_web):
 def test_rules_come_from_a_file(make_web, open_folder):  # noqa: F811
     """Those that are installed are good rules; a file that is none is refused."""
     folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../client/web/rules")
-    for name in ("ar.txt", "de.txt", "en.txt"):
+    for name in ("ar.txt", "de.txt", "en.txt", "fr.txt"):
         path = shutil.copy(os.path.join(folder, name), open_folder)
         os.chmod(path, 0o644)
         web = make_web(f"rules = {path}\n")
@@ -249,6 +249,25 @@ def test_rules_come_from_a_file(make_web, open_folder):  # noqa: F811
     for config, sentence in (("rules = Be kind.\n", "not both"), ("", "")):
         done = check_config(web, config)
         assert (done.returncode == 2) == bool(sentence) and sentence in done.stderr, done.stderr
+
+
+def test_rules_of_each_language(make_web, open_folder):  # noqa: F811
+    """A reader gets the rules of the own language if there are some beside those that `rules` names. What is
+    there and cannot be shown is refused, because nobody would find out that a language lacks its rules."""
+    for tag, text in (("en", "Be kind."), ("ar", "كن لطيفا")):
+        path = os.path.join(open_folder, f"house.{tag}.txt")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.chmod(path, 0o644)
+    web = make_web(f"rules = {open_folder}/house.en.txt\n")
+    assert '<div class="text"><p dir="auto">Be kind.</p>' in web.get("/about?l=en").text
+    assert '<div class="text"><p dir="auto">كن لطيفا</p>' in web.get("/about?l=ar").text
+    assert '<div class="text" lang="en" dir="ltr"><p dir="auto">Be kind.</p>' in web.get("/about?l=de").text
+    with open(path.replace(".ar.", ".de."), "wb") as file:
+        file.write(b"\xff")
+    os.chmod(file.name, 0o644)
+    done = check_config(web, "")
+    assert done.returncode == 2 and "house.de.txt must be a text in UTF-8" in done.stderr, done.stderr
 
 
 def test_print_config_is_a_file(tmp_path):

@@ -113,9 +113,11 @@ static void test_categories(void **state)
 {
     const struct lang *arabic = lang_find("ar");
     const struct lang *german = lang_find("de");
+    const struct lang *french = lang_find("fr");
     (void)state;
 
     assert_non_null(arabic);
+    assert_non_null(french);
     assert_non_null(german);
     /* The samples of CLDR. */
     assert_string_equal(lang_category(arabic, 0), "zero");
@@ -132,6 +134,9 @@ static void test_categories(void **state)
     assert_string_equal(lang_category(german, 0), "other");
     assert_string_equal(lang_category(german, 1), "one");
     assert_string_equal(lang_category(german, 2), "other");
+    assert_string_equal(lang_category(french, 0), "one");
+    assert_string_equal(lang_category(french, 1), "one");
+    assert_string_equal(lang_category(french, 2), "other");
     assert_true(lang_is_right_to_left(arabic));
     assert_false(lang_is_right_to_left(german));
     assert_null(lang_find("xx"));
@@ -149,12 +154,13 @@ static void test_choice(void **state)
     (void)state;
     check_choice(NULL, "en");
     check_choice("", "en");
-    check_choice("fr", "en");
+    check_choice("sv", "en");
     check_choice("de", "de");
     check_choice("de-AT", "de");
     check_choice("AR-eg, en;q=0.5", "ar");
-    check_choice("fr, ar;q=0.3, de;q=0.7", "de");
-    check_choice("fr;q=0.9, *;q=0.1", "en");
+    check_choice("sv, ar;q=0.3, de;q=0.7", "de");
+    check_choice("sv;q=0.9, *;q=0.1", "en");
+    check_choice("fr-CA, en;q=0.5", "fr");
     check_choice("de;q=0, ar;q=0.001", "ar");
     check_choice("de;q=0", "en");
     check_choice("de;q=0.8,en;q=0.8", "de"); /* the first of equals */
@@ -190,6 +196,8 @@ static void test_values(void **state)
     check_bytes(&html, "1 message");
     lang_write_count(&html, lang_find("ar"), "list.count", 2);
     check_bytes(&html, "رسالتان");
+    lang_write_count(&html, lang_find("fr"), "form.rest", 0);
+    check_bytes(&html, "Encore 0 caractère");
     assert_string_equal(lang_text(english, "no.such.key"), "no.such.key");
 }
 
@@ -234,6 +242,7 @@ static void test_times(void **state)
     check_until("en", UINT64_MAX, false, "in 213503982334601 days");
     check_until("de", 86400 * 3, true, "in etwa 3 Tagen");
     check_until("ar", 7200, true, "بعد نحو ساعتين");
+    check_until("fr", 7200, true, "dans environ 2 h");
     html_init(&html);
     lang_write_with_until(&html, lang_find("en"), "left.goes", 3600, false);
     check_bytes(&html, "It disappears by itself in 1 h.");

@@ -34,7 +34,7 @@ static void paths_lead_to_pages(void **state)
     assert_int_equal(web_route.board.id[1], 0x11);
     assert_int_equal(web_route_get("/about"), 200);
     assert_int_equal(web_route_get("/poster"), 200);
-    assert_string_equal(web_route.exchange.body, "http://10.0.0.1/?p=000000");
+    assert_string_equal(web_route.exchange.body, "http://10.0.0.1/?p=000000 alone");
     assert_int_equal(web_route_get("/events"), 200);
     assert_string_equal(web_route.exchange.body, "events");
     assert_int_equal(web_route_get("/robots.txt"), 200);
@@ -49,6 +49,81 @@ static void paths_lead_to_pages(void **state)
     request = web_route_request_of("/about");
     request.method = HTTP_POST;
     assert_int_equal(web_route_send(&request), 405);
+}
+
+/* A browser names HTML; a program that takes all or text gets text; who says nothing gets the page.
+ */
+static void programs_get_text(void **state)
+{
+    static const struct {
+        const char *accept;
+        const char *body;
+        const char *language;
+    } rows[] = {
+        {NULL, "list", NULL},
+        {"*/*", "text", NULL},
+        {"*/*", "list", "en"}, /* a script of a browser */
+        {"text/plain", "text", "en"},
+        {"text/*;q=0.5", "text", NULL},
+        {"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", "list", "en"},
+        {"application/xhtml+xml, */*", "list", NULL},
+        {"image/png", "list", NULL},
+    };
+    struct http_request request = web_route_request_of("/");
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        request.accept = rows[i].accept;
+        request.accept_language = rows[i].language;
+        assert_int_equal(web_route_send(&request), 200);
+        assert_string_equal(web_route.exchange.body, rows[i].body);
+        assert_string_equal(web_route.exchange.type, strcmp(rows[i].body, "text") == 0
+                                                         ? "text/plain; charset=utf-8"
+                                                         : "text/html; charset=utf-8");
+        assert_string_equal(web_route.exchange.vary, "Accept, Accept-Language");
+    }
+    request = web_route_request_of("/list.json");
+    request.query = "t=Jazz";
+    assert_int_equal(web_route_send(&request), 200);
+    assert_string_equal(web_route.exchange.body, "json");
+    assert_string_equal(web_route.exchange.type, "application/json");
+    assert_string_equal(web_route.exchange.vary, "");
+    assert_string_equal(web_route.board.view.topics[0], "jazz");
+    request = web_route_request_of("/feed");
+    assert_int_equal(web_route_send(&request), 200);
+    assert_string_equal(web_route.exchange.body, "hearsay.lan");
+    assert_string_equal(web_route.exchange.type, "application/atom+xml; charset=utf-8");
+}
+
+/* Programs pay for a list as phones do, and are told in a sentence what is wrong. */
+static void programs_are_refused_in_words(void **state)
+{
+    static const char *const paths[] = {"/", "/list.json", "/feed"};
+    struct http_request request;
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        request = web_route_request_of(paths[i]);
+        request.accept = "*/*";
+        web_route.board.outcome = BOARD_LIMITED;
+        web_route.board.error.retry_after_ms = 7500;
+        assert_int_equal(web_route_send(&request), 429);
+        assert_int_equal(web_route.exchange.retry_after_s, 8);
+        assert_string_equal(web_route.exchange.body,
+                            "That was a lot in a short time. Try again in 8 s.\n");
+        assert_string_equal(web_route.exchange.type, "text/plain; charset=utf-8");
+        web_route.board.outcome = BOARD_AWAY;
+        assert_int_equal(web_route_send(&request), 503);
+        assert_string_equal(web_route.exchange.body,
+                            "The message store does not answer right now. Try again in 5 s.\n");
+        web_route.board.outcome = BOARD_DONE;
+        request.query = "o=best";
+        assert_int_equal(web_route_send(&request), 400);
+        assert_string_equal(web_route.exchange.body, "The value of `o` is wrong.\n");
+        request.query = "h=nowhere";
+        assert_int_equal(web_route_send(&request), 404);
+        assert_string_equal(web_route.exchange.body, "There is nothing here.\n");
+    }
 }
 
 /* Before a stream begins, the phone asks for the list of its page, in its own name and with the
@@ -109,6 +184,32 @@ static void fixed_pages_are_written_once(void **state)
     sheets_clear(&web_route.router.sheets, true);
     assert_int_equal(web_route_get("/about"), 200);
     assert_int_equal(web_route.written - before, 5);
+}
+
+/* The code of a language that was chosen opens the page in it, and so does that of each of two
+ * languages. A language that is not there is none. */
+static void posters_carry_their_language(void **state)
+{
+    static const char *const rows[][2] = {
+        {"", "?p=000000 alone"},
+        {"l=en", "?p=000000&l=en alone"},
+        {"l=de", "?p=000000&l=de en"},
+        {"l=de&and=ar", "?p=000000&l=de ar"},
+        {"l=de&and=de", "?p=000000&l=de alone"},
+        {"and=fr", "?p=000000&l=en fr"},
+        {"l=xx&and=yy", "?p=000000 alone"},
+    };
+    struct http_request request = web_route_request_of("/poster");
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char expected[64];
+
+        snprintf(expected, sizeof(expected), "http://10.0.0.1/%s", rows[i][1]);
+        request.query = rows[i][0];
+        assert_int_equal(web_route_send(&request), 200);
+        assert_string_equal(web_route.exchange.body, expected);
+    }
 }
 
 static void files_are_of_this_start(void **state)
@@ -437,6 +538,9 @@ int main(void)
         cmocka_unit_test_setup(files_are_of_this_start, web_route_setup),
         cmocka_unit_test_setup(wrong_urls_name_the_field, web_route_setup),
         cmocka_unit_test_setup(languages_are_chosen, web_route_setup),
+        cmocka_unit_test_setup(programs_get_text, web_route_setup),
+        cmocka_unit_test_setup(programs_are_refused_in_words, web_route_setup),
+        cmocka_unit_test_setup(posters_carry_their_language, web_route_setup),
         cmocka_unit_test_setup(about_knows_the_longest_lifetime, web_route_setup),
         cmocka_unit_test_setup(a_message_of_another_server, web_route_setup),
         cmocka_unit_test_setup(outcomes_have_their_statuses, web_route_setup),

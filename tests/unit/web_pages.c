@@ -395,7 +395,7 @@ static void write_error_request(struct html *html, const struct page *page,
 static void write_about(struct html *html, const struct page *page,
                         const struct web_pages_values *values)
 {
-    page_write_about(html, page, values->rules);
+    page_write_about(html, page, values->rules, lang_find("en"));
 }
 
 static void write_about_nobody(struct html *html, const struct page *page,
@@ -407,7 +407,7 @@ static void write_about_nobody(struct html *html, const struct page *page,
     nobody.operator_name = NULL;
     nobody.contact = NULL;
     nobody.ttl_max_s = 0;
-    page_write_about(html, &nobody, NULL);
+    page_write_about(html, &nobody, NULL, NULL);
 }
 
 static const char pages_svg[] =
@@ -422,7 +422,9 @@ static void write_poster(struct html *html, const struct page *page,
                                             .open_svg = pages_svg,
                                             .ssid = values->ssid,
                                             .password = values->password,
-                                            .url = values->name});
+                                            .url = values->name,
+                                            .second = page->lang != lang_at(0) ? lang_at(0) : NULL,
+                                            .second_svg = pages_svg});
 }
 
 static void write_poster_open(struct html *html, const struct page *page,

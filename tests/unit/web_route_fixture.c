@@ -73,6 +73,10 @@ void http_answer(struct http_exchange *exchange, const struct http_answer *answe
     exchange->max_age_s = answer->max_age_s;
     snprintf(exchange->location, sizeof(exchange->location), "%s",
              answer->location != NULL ? answer->location : "");
+    snprintf(exchange->type, sizeof(exchange->type), "%s",
+             answer->type != NULL ? answer->type : "");
+    snprintf(exchange->vary, sizeof(exchange->vary), "%s",
+             answer->vary != NULL ? answer->vary : "");
     if (bytes > 0) {
         memcpy(exchange->body, answer->body, bytes);
     }
@@ -274,6 +278,25 @@ void page_write_message(struct html *html, const struct page *page,
     show_error(message->error);
 }
 
+void page_write_text(struct html *html, const struct page *page, const struct board_list *list)
+{
+    (void)list;
+    show_page(html, page, "text");
+}
+
+void page_write_json(struct html *html, const struct page *page, const struct board_list *list)
+{
+    (void)list;
+    show_page(html, page, "json");
+}
+
+void page_write_feed(struct html *html, const struct page *page, const struct board_list *list,
+                     const char *host)
+{
+    (void)list;
+    show_page(html, page, host);
+}
+
 void page_write_left(struct html *html, const struct page *page, const struct page_left *left)
 {
     show_page(html, page, "left");
@@ -297,15 +320,21 @@ void page_write_error(struct html *html, const struct page *page, const struct p
     show_error(error);
 }
 
-void page_write_about(struct html *html, const struct page *page, const char *rules)
+void page_write_about(struct html *html, const struct page *page, const char *rules,
+                      const struct lang *rules_lang)
 {
+    (void)rules_lang;
     show_page(html, page, rules != NULL ? rules : "about");
     web_route.shown.ttl_max_s = page->ttl_max_s;
 }
 
 void page_write_poster(struct html *html, const struct page *page, const struct page_poster *poster)
 {
-    show_page(html, page, poster->url);
+    char text[300];
+
+    snprintf(text, sizeof(text), "%s %s", poster->url,
+             poster->second != NULL ? lang_tag(poster->second) : "alone");
+    show_page(html, page, text);
 }
 
 void live_write_store(const struct hearsay_welcome *welcome, const char *host, const char *place,

@@ -33,6 +33,8 @@ struct http_exchange {
     uint32_t retry_after_s;
     uint32_t max_age_s;
     char location[200];
+    char type[64];
+    char vary[32];
     char body[8192];
 };
 

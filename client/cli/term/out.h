@@ -206,19 +206,7 @@ void progress_hide(struct progress *progress);
 
 /* --- text ------------------------------------------------------------------------------------- */
 
-/*
- * Escapes text from other users for a terminal.
- *
- * Unsafe characters are controls, characters that change the direction of text, most invisible
- * characters, line separators, tags, private use characters, and some code points that are no
- * characters. A newline is printed as \n and a tab as \t. Every other unsafe character below 128,
- * and every byte that is not UTF-8, is printed as \x and two hexadecimal digits. An unsafe
- * character from 128 on is printed as \u{...}, for example \u{202e}. All other characters are
- * printed unchanged.
- *
- * The width of a character comes from a short table of wide and combining characters and does not
- * depend on the locale.
- */
+/* Escapes text from other users for a terminal, as core/base/terminal.h says. */
 
 /* Returns whether all bytes are UTF-8 without NUL. */
 bool text_is_utf8(const char *bytes, size_t length);

@@ -57,6 +57,7 @@ void page_write_href(struct html *html, const struct page *page, const char *pat
     html_string(html, path);
     href_add(html, "h=", page->view->host, &is_first);
     href_add(html, "l=", page->view->language, &is_first);
+    href_add(html, "and=", strcmp(path, "/poster") == 0 ? page->view->second : "", &is_first);
     if (page->view->at[0] != '\0') { /* says `a`, too */
         href_add(html, "at=", page->view->at, &is_first);
     } else {
@@ -262,8 +263,37 @@ void page_end_bare(struct html *html)
     html_raw(html, "</main>\n</body>\n</html>\n");
 }
 
-/* Writes a document up to the inside of <header>. `heading` may be NULL. */
-static void page_begin_document(struct html *html, const struct page *page, const char *heading)
+/* Writes the links to this page in each language. They stand first on the page, where they are
+ * found by who cannot read the rest. */
+static void head_write_languages(struct html *html, const struct page *page, const char *path)
+{
+    html_raw(html, "<nav class=\"langs\"");
+    html_attribute(html, "aria-label", lang_text(page->lang, "language.label"));
+    html_raw(html, ">");
+    for (size_t i = 0; i < lang_count(); i++) {
+        const struct lang *lang = lang_at(i);
+        struct view view = *page->view;
+        struct page other = *page;
+
+        (void)snprintf(view.language, sizeof(view.language), "%s", lang_tag(lang));
+        other.view = &view;
+        html_raw(html, "<a");
+        if (path == NULL) {
+            page_write_view_href(html, &view);
+        } else {
+            page_write_href(html, &other, path, NULL);
+        }
+        html_attribute(html, "lang", lang_tag(lang));
+        html_raw(html, lang == page->lang ? " aria-current=\"true\">" : ">");
+        html_string(html, lang_name(lang));
+        html_raw(html, "</a>\n");
+    }
+    html_raw(html, "</nav>\n");
+}
+
+/* Writes a document up to the inside of <header>. `heading` and `path` may be NULL. */
+static void page_begin_document(struct html *html, const struct page *page, const char *heading,
+                                const char *path)
 {
     page_write_head(html, page->lang, heading, page->title);
     html_raw(html, "<meta name=\"color-scheme\" content=\"light dark\">\n");
@@ -280,11 +310,12 @@ static void page_begin_document(struct html *html, const struct page *page, cons
     }
     lang_write_between(html, page->lang, ">\n<p class=\"over\"><a class=\"skip\" href=\"#main\">",
                        "skip", "</a></p>\n<header class=\"top\">\n");
+    head_write_languages(html, page, path);
 }
 
-void page_begin(struct html *html, const struct page *page, const char *heading)
+void page_begin(struct html *html, const struct page *page, const char *heading, const char *path)
 {
-    page_begin_document(html, page, heading);
+    page_begin_document(html, page, heading, path);
     html_raw(html, "<p><a class=\"place\"");
     page_write_view_href(html, page->view);
     html_between(html, "><bdi>", page->title,
@@ -295,7 +326,7 @@ void page_begin(struct html *html, const struct page *page, const char *heading)
 void page_begin_list(struct html *html, const struct page *page, const size_t *count,
                      bool can_leave)
 {
-    page_begin_document(html, page, NULL);
+    page_begin_document(html, page, NULL, NULL);
     html_raw(html, "<div>\n<h1><a");
     page_write_href(html, page, "/", NULL);
     html_between(html, "><bdi>", page->title, "</bdi></a></h1>\n");
@@ -320,33 +351,7 @@ static void footer_write_link(struct html *html, const struct page *page, const 
     lang_write_between(html, page->lang, ">", key, "</a></li>\n");
 }
 
-static void footer_write_languages(struct html *html, const struct page *page, const char *path)
-{
-    html_raw(html, "<nav");
-    html_attribute(html, "aria-label", lang_text(page->lang, "footer.language"));
-    html_raw(html, ">\n<ul>\n");
-    for (size_t i = 0; i < lang_count(); i++) {
-        const struct lang *lang = lang_at(i);
-        struct view view = *page->view;
-        struct page other = *page;
-
-        (void)snprintf(view.language, sizeof(view.language), "%s", lang_tag(lang));
-        other.view = &view;
-        html_raw(html, "<li><a class=\"link\"");
-        if (path == NULL) {
-            page_write_view_href(html, &view);
-        } else {
-            page_write_href(html, &other, path, NULL);
-        }
-        html_attribute(html, "lang", lang_tag(lang));
-        html_raw(html, lang == page->lang ? " aria-current=\"true\">" : ">");
-        html_string(html, lang_name(lang));
-        html_raw(html, "</a></li>\n");
-    }
-    html_raw(html, "</ul>\n</nav>\n");
-}
-
-void page_end(struct html *html, const struct page *page, size_t sealed, const char *path)
+void page_end(struct html *html, const struct page *page, size_t sealed)
 {
     html_raw(html, "</main>\n<footer class=\"foot\">\n");
     lang_write_element(html, page->lang, "p", NULL, "footer.line");
@@ -359,6 +364,5 @@ void page_end(struct html *html, const struct page *page, size_t sealed, const c
     footer_write_link(html, page, "/about", "footer.about");
     footer_write_link(html, page, "/poster", "footer.poster");
     html_raw(html, "</ul>\n");
-    footer_write_languages(html, page, path);
     html_raw(html, "</footer>\n</body>\n</html>\n");
 }

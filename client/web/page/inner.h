@@ -11,8 +11,9 @@ enum {
     PAGE_STALE_MS = 5000                      /* an older list is said to be old */
 };
 
-/* Begins a document up to the inside of <main>. `heading`: the key of the <h1>. */
-void page_begin(struct html *html, const struct page *page, const char *heading);
+/* Begins a document up to the inside of <main>. `heading`: the key of the <h1>. `path`: of this
+ * page, for the links to other languages; NULL: these lead to the list. */
+void page_begin(struct html *html, const struct page *page, const char *heading, const char *path);
 
 /* The same for the list, whose <h1> is the title of the place. `count`: messages; NULL: none is
  * said. */
@@ -23,9 +24,8 @@ void page_begin_list(struct html *html, const struct page *page, const size_t *c
 void page_begin_bare(struct html *html, const struct page *page, const char *heading);
 void page_end_bare(struct html *html);
 
-/* Ends a document. `sealed`: messages of groups that were left out. `path`: of this page, for the
- * links to other languages; NULL: these lead to the list. */
-void page_end(struct html *html, const struct page *page, size_t sealed, const char *path);
+/* Ends a document. `sealed`: messages of groups that were left out. */
+void page_end(struct html *html, const struct page *page, size_t sealed);
 
 /* Writes an <input type="hidden"> with a value of the phone's own. */
 void page_write_hidden_hole(struct html *html, const char *name, enum html_hole kind);
@@ -84,6 +84,10 @@ void page_write_where(struct html *html, const struct page *page, const char *ho
 /* Writes the times of a message: how long ago, and when it goes. */
 void page_write_times(struct html *html, const struct page *page,
                       const struct board_message *message);
+
+/* Turns the view of a list into that of the next page, with older messages. False: there is none.
+ */
+bool page_older_of(const struct board_list *list, struct view *view);
 
 /* Writes what stands for a message that is no text: its media type and its size. */
 void page_write_kind(struct html *html, const struct page *page,

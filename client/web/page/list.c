@@ -330,6 +330,16 @@ static void list_write_messages(struct html *html, const struct page *page,
     list_write_empty(html, page, list->count > 0, can_leave);
 }
 
+bool page_older_of(const struct board_list *list, struct view *view)
+{
+    if (!list->has_older || list->count == 0 || view->order != VIEW_NEWEST) {
+        return false;
+    }
+    view->before_ms = list->older_before_ms != 0 ? list->older_before_ms
+                                                 : list->messages[list->count - 1].deposited_ms;
+    return true;
+}
+
 static void list_write_pages(struct html *html, const struct page *page,
                              const struct board_list *list)
 {
@@ -339,9 +349,7 @@ static void list_write_pages(struct html *html, const struct page *page,
         view.before_ms = INT64_MAX;
         page_write_view_link(html, page, "<p><a class=\"link\"", &view, "list.newest");
     }
-    if (list->has_older && list->count > 0 && page->view->order == VIEW_NEWEST) {
-        view.before_ms = list->older_before_ms != 0 ? list->older_before_ms
-                                                    : list->messages[list->count - 1].deposited_ms;
+    if (page_older_of(list, &view)) {
         page_write_view_link(html, page, "<p><a class=\"button quiet wide\" rel=\"next\"", &view,
                              "list.older");
     }
@@ -435,5 +443,5 @@ void page_write_list(struct html *html, const struct page *page, const struct pa
     if (!keeps_text) {
         page_write_form(html, page, list->form, error);
     }
-    page_end(html, page, list->list == NULL ? 0 : list->list->sealed, NULL);
+    page_end(html, page, list->list == NULL ? 0 : list->list->sealed);
 }

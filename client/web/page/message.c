@@ -129,7 +129,7 @@ void page_write_message(struct html *html, const struct page *page,
 
     page_hex_of(message->message->id, id);
     page_path_of(message->message->id, path);
-    page_begin(html, page, "message.heading");
+    page_begin(html, page, "message.heading", path);
     if (message->error != NULL) {
         page_write_notice(html, page, message->error, false);
     }
@@ -139,7 +139,7 @@ void page_write_message(struct html *html, const struct page *page,
     page_mark_of(message->message->id, page->view->at, id);
     message_write_hide(html, page, id);
     page_write_back(html, page);
-    page_end(html, page, 0, path);
+    page_end(html, page, 0);
 }
 
 /* --- a message that was left ------------------------------------------------------------------ */
@@ -168,7 +168,7 @@ void page_write_left(struct html *html, const struct page *page, const struct pa
     char path[PAGE_PATH_BYTES] = "/m/";
 
     strncat(path, left->id, PAGE_ID_TEXT_BYTES - 1);
-    page_begin(html, page, left->is_pending ? "left.pending" : "left.heading");
+    page_begin(html, page, left->is_pending ? "left.pending" : "left.heading", NULL);
     html_raw(html, "<p>");
     if (left->is_pending) {
         lang_write(html, page->lang, "left.pending_help", NULL, NULL);
@@ -183,5 +183,5 @@ void page_write_left(struct html *html, const struct page *page, const struct pa
     page_write_view_href(html, page->view);
     lang_write_between(html, page->lang, ">", "message.back", "</a></p>\n");
     left_write_code(html, page, left, path);
-    page_end(html, page, 0, NULL);
+    page_end(html, page, 0);
 }

@@ -16,13 +16,13 @@ void page_write_done(struct html *html, const struct page *page, enum page_done 
         [PAGE_STAYS] = {"done.stays", "done.stays_help"},
     };
 
-    page_begin(html, page, keys[done][0]);
+    page_begin(html, page, keys[done][0], NULL);
     lang_write_element(html, page->lang, "p", NULL, keys[done][1]);
     if (done == PAGE_STAYS) {
         page_write_name(html, page);
     }
     page_write_back(html, page);
-    page_end(html, page, 0, NULL);
+    page_end(html, page, 0);
 }
 
 void page_write_error(struct html *html, const struct page *page, const struct page_error *error,
@@ -41,13 +41,20 @@ void page_write_error(struct html *html, const struct page *page, const struct p
         page_end_bare(html);
         return;
     }
-    page_begin(html, page, heading);
+    page_begin(html, page, heading, NULL);
     page_write_notice(html, page, error, keeps_text);
     if (form != NULL) {
         page_write_form(html, page, form, error);
     }
     page_write_back(html, page);
-    page_end(html, page, 0, NULL);
+    page_end(html, page, 0);
+}
+
+/* Writes the attributes of an element in a language that may be another one than the page's. */
+static void write_language(struct html *html, const struct lang *lang)
+{
+    html_attribute(html, "lang", lang_tag(lang));
+    html_attribute(html, "dir", lang_is_right_to_left(lang) ? "rtl" : "ltr");
 }
 
 /* --- about ------------------------------------------------------------------------------------ */
@@ -77,14 +84,30 @@ static void about_write_lifetime(struct html *html, const struct page *page)
     html_raw(html, "</li>\n");
 }
 
-void page_write_about(struct html *html, const struct page *page, const char *rules)
+static void about_write_rules(struct html *html, const struct page *page, const char *rules,
+                              const struct lang *lang)
+{
+    html_raw(html, "<section class=\"card\">\n");
+    lang_write_element(html, page->lang, "h2", NULL, "about.rules");
+    html_raw(html, "<div class=\"text\"");
+    if (lang != NULL && lang != page->lang) {
+        write_language(html, lang);
+    }
+    html_raw(html, ">");
+    (void)html_message(html, rules, strlen(rules), ABOUT_RULES_CHARACTERS_MAX,
+                       ABOUT_RULES_LINES_MAX);
+    html_raw(html, "</div>\n</section>\n");
+}
+
+void page_write_about(struct html *html, const struct page *page, const char *rules,
+                      const struct lang *rules_lang)
 {
     static const char *const sentences[] = {
         "about.read",    "about.operator", "about.names",  "about.address", "about.kept",
         "about.removed", "about.context",  "about.sealed", "about.http",
     };
 
-    page_begin(html, page, "about.heading");
+    page_begin(html, page, "about.heading", "/about");
     html_raw(html, "<ul class=\"plain\">\n");
     for (size_t i = 0; i < sizeof(sentences) / sizeof(sentences[0]); i++) {
         lang_write_element(html, page->lang, "li", NULL, sentences[i]);
@@ -97,15 +120,10 @@ void page_write_about(struct html *html, const struct page *page, const char *ru
     about_write_operator(html, page);
     html_raw(html, "</section>\n");
     if (rules != NULL && rules[0] != '\0') {
-        html_raw(html, "<section class=\"card\">\n");
-        lang_write_element(html, page->lang, "h2", NULL, "about.rules");
-        html_raw(html, "<div class=\"text\">");
-        (void)html_message(html, rules, strlen(rules), ABOUT_RULES_CHARACTERS_MAX,
-                           ABOUT_RULES_LINES_MAX);
-        html_raw(html, "</div>\n</section>\n");
+        about_write_rules(html, page, rules, rules_lang);
     }
     page_write_back(html, page);
-    page_end(html, page, 0, "/about");
+    page_end(html, page, 0);
 }
 
 /* --- the poster ------------------------------------------------------------------------------- */
@@ -126,33 +144,64 @@ static void poster_write_code(struct html *html, const char *value)
     html_raw(html, "</bdi></p>\n");
 }
 
-static void poster_write_value(struct html *html, const struct page *page, const char *key,
-                               const char *value)
+/* Writes a text in both languages of the sheet, each in an element of its own. */
+static void poster_write_text(struct html *html, const struct page *page,
+                              const struct page_poster *poster, const char *key)
 {
-    lang_write_between(html, page->lang, "<p>", key, ": ");
+    lang_write_element(html, page->lang, "p", NULL, key);
+    if (poster->second != NULL) {
+        html_raw(html, "<p");
+        write_language(html, poster->second);
+        lang_write_between(html, poster->second, ">", key, "");
+        html_raw(html, "</p>\n");
+    }
+}
+
+/* Writes a paragraph that says what a code is, in both languages where their words differ. */
+static void poster_write_value(struct html *html, const struct page *page,
+                               const struct page_poster *poster, const char *key, const char *value)
+{
+    const char *word = lang_text(page->lang, key);
+
+    html_between(html, "<p>", word, "");
+    if (poster->second != NULL && strcmp(word, lang_text(poster->second, key)) != 0) {
+        html_raw(html, " \xc2\xb7 <bdi");
+        write_language(html, poster->second);
+        lang_write_between(html, poster->second, ">", key, "");
+        html_raw(html, "</bdi>");
+    }
+    html_raw(html, ": ");
     poster_write_code(html, value);
 }
 
 /* Writes what people may type: the name, and the address of the code without the digits behind it,
  * where that is another one. */
-static void poster_write_addresses(struct html *html, const struct page *page, const char *url)
+static void poster_write_addresses(struct html *html, const struct page *page,
+                                   const struct page_poster *poster)
 {
     char name[PAGE_NAME_LINK_BYTES];
     char address[PAGE_NAME_LINK_BYTES];
 
     (void)snprintf(name, sizeof(name), "http://%s/", page->name);
-    (void)snprintf(address, sizeof(address), "%.*s", (int)strcspn(url, "?"), url);
-    poster_write_value(html, page, "poster.address", name);
+    (void)snprintf(address, sizeof(address), "%.*s", (int)strcspn(poster->url, "?"), poster->url);
+    poster_write_value(html, page, poster, "poster.address", name);
     if (strcmp(name, address) != 0) {
         html_raw(html, "<p>");
         poster_write_code(html, address);
     }
 }
 
-static void poster_begin_code(struct html *html, const struct page *page, const char *step,
-                              const char *key, const char *svg)
+/* Writes a code and what to do with it, in `lang` and in `second`, which may be NULL, up to what
+ * stands below. */
+static void poster_begin_code(struct html *html, const struct page *page, const struct lang *lang,
+                              const struct lang *second, const char *step, const char *key,
+                              const char *svg)
 {
-    html_raw(html, "<div class=\"card\">\n");
+    html_raw(html, "<div class=\"card\"");
+    if (lang != page->lang) {
+        write_language(html, lang);
+    }
+    html_raw(html, ">\n");
     if (svg != NULL) {
         html_raw(html, "<div aria-hidden=\"true\">");
         html_raw(html, svg);
@@ -160,37 +209,96 @@ static void poster_begin_code(struct html *html, const struct page *page, const 
     }
     html_raw(html, "<h2>");
     html_raw(html, step);
-    lang_write(html, page->lang, key, NULL, NULL);
+    lang_write(html, lang, key, NULL, NULL);
+    if (second != NULL) {
+        html_raw(html, "\n<span");
+        write_language(html, second);
+        html_raw(html, ">");
+        html_raw(html, step);
+        lang_write_between(html, second, "", key, "</span>");
+    }
     html_raw(html, "</h2>\n");
+}
+
+static void poster_write_join(struct html *html, const struct page *page,
+                              const struct page_poster *poster)
+{
+    poster_begin_code(html, page, page->lang, poster->second, "1. ", "poster.join",
+                      poster->join_svg);
+    poster_write_value(html, page, poster, "poster.network", poster->ssid);
+    if (poster->password != NULL && poster->password[0] != '\0') {
+        poster_write_value(html, page, poster, "poster.password", poster->password);
+    } else {
+        poster_write_text(html, page, poster, "poster.no_password");
+    }
+    html_raw(html, "</div>\n");
+}
+
+/* Writes a link to the sheet with another second language; `lang` that of the page: with none. */
+static void poster_write_choice(struct html *html, const struct page *page, const struct lang *lang,
+                                bool is_current)
+{
+    struct view view = *page->view;
+    struct page other = *page;
+
+    (void)snprintf(view.second, sizeof(view.second), "%s", lang_tag(lang));
+    other.view = &view;
+    html_raw(html, "<a");
+    page_write_href(html, &other, "/poster", NULL);
+    if (lang != page->lang) {
+        html_attribute(html, "lang", lang_tag(lang));
+    }
+    html_raw(html, is_current ? " aria-current=\"true\">" : ">");
+    html_string(html, lang == page->lang ? lang_text(page->lang, "poster.none") : lang_name(lang));
+    html_raw(html, "</a>\n");
+}
+
+/* What the operator chooses before the sheet is printed. */
+static void poster_write_choices(struct html *html, const struct page *page,
+                                 const struct page_poster *poster)
+{
+    const struct lang *current = poster->second != NULL ? poster->second : page->lang;
+
+    html_raw(html, "<nav class=\"langs noprint\" aria-labelledby=\"second\">");
+    lang_write_between(html, page->lang, "<span id=\"second\">", "poster.second", "</span>\n");
+    poster_write_choice(html, page, page->lang, current == page->lang);
+    for (size_t i = 0; i < lang_count(); i++) {
+        if (lang_at(i) != page->lang) {
+            poster_write_choice(html, page, lang_at(i), current == lang_at(i));
+        }
+    }
+    html_raw(html, "</nav>\n");
 }
 
 void page_write_poster(struct html *html, const struct page *page, const struct page_poster *poster)
 {
     bool has_join = poster->ssid != NULL && poster->ssid[0] != '\0';
-    bool has_password = poster->password != NULL && poster->password[0] != '\0';
+    bool has_second = poster->second != NULL && poster->second_svg != NULL;
 
-    page_begin(html, page, "poster.heading");
-    html_raw(html, "<div class=\"poster\">\n");
-    lang_write_element(html, page->lang, "p", NULL, "poster.intro");
+    page_begin(html, page, "poster.heading", "/poster");
+    poster_write_choices(html, page, poster);
+    html_raw(html, has_second ? "<div class=\"poster two\">\n" : "<div class=\"poster\">\n");
+    poster_write_text(html, page, poster, "poster.intro");
+    poster_write_text(html, page, poster, "poster.what");
     html_raw(html, "<div class=\"codes\">\n");
     if (has_join) {
-        poster_begin_code(html, page, "1. ", "poster.join", poster->join_svg);
-        poster_write_value(html, page, "poster.network", poster->ssid);
-        if (has_password) {
-            poster_write_value(html, page, "poster.password", poster->password);
-        } else {
-            lang_write_element(html, page->lang, "p", "soft", "poster.no_password");
-        }
+        poster_write_join(html, page, poster);
+    }
+    poster_begin_code(html, page, page->lang, NULL, has_join ? "2. " : "", "poster.open",
+                      poster->open_svg);
+    poster_write_addresses(html, page, poster);
+    html_raw(html, "</div>\n");
+    if (has_second) {
+        poster_begin_code(html, page, poster->second, NULL, has_join ? "2. " : "", "poster.open",
+                          poster->second_svg);
         html_raw(html, "</div>\n");
     }
-    poster_begin_code(html, page, has_join ? "2. " : "", "poster.open", poster->open_svg);
-    poster_write_addresses(html, page, poster->url);
-    html_raw(html, "</div>\n</div>\n");
+    html_raw(html, "</div>\n");
     if (has_join && poster->join_svg != NULL && poster->open_svg != NULL) {
-        lang_write_element(html, page->lang, "p", "soft", "poster.help");
+        poster_write_text(html, page, poster, "poster.help");
     }
     html_raw(html, "</div>\n<div class=\"noprint\">");
     page_write_back(html, page);
     html_raw(html, "</div>\n");
-    page_end(html, page, 0, "/poster");
+    page_end(html, page, 0);
 }

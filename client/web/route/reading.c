@@ -44,8 +44,8 @@ static void list_failed(struct visit *visit, const struct board_reply *reply)
     struct page_form form;
     struct html html;
 
-    if (reply->outcome == BOARD_LIMITED) {
-        visit_fail_reply(visit, reply); /* a page that is written once for all */
+    if (reply->outcome == BOARD_LIMITED || visit->format != VISIT_HTML) {
+        visit_fail_reply(visit, reply); /* a page that is written once for all, or a sentence */
         return;
     }
     html_init(&html);
@@ -60,6 +60,7 @@ static void list_failed(struct visit *visit, const struct board_reply *reply)
 struct list_parts {
     const struct page *page;
     struct page_list list;
+    const char *host; /* by which the page was asked for */
 };
 
 static void write_list(void *context, struct html *html)
@@ -68,6 +69,37 @@ static void write_list(void *context, struct html *html)
 
     page_write_list(html, parts->page, &parts->list);
 }
+
+static void write_text(void *context, struct html *html)
+{
+    const struct list_parts *parts = context;
+
+    page_write_text(html, parts->page, parts->list.list);
+}
+
+static void write_json(void *context, struct html *html)
+{
+    const struct list_parts *parts = context;
+
+    page_write_json(html, parts->page, parts->list.list);
+}
+
+static void write_feed(void *context, struct html *html)
+{
+    const struct list_parts *parts = context;
+
+    page_write_feed(html, parts->page, parts->list.list, parts->host);
+}
+
+static const struct {
+    const char *type;
+    void (*write)(void *context, struct html *html); /* gets a struct list_parts */
+} formats[VISIT_FORMATS] = {
+    [VISIT_HTML] = {NULL, write_list}, /* the type of each page */
+    [VISIT_TEXT] = {"text/plain; charset=utf-8", write_text},
+    [VISIT_JSON] = {"application/json", write_json},
+    [VISIT_FEED] = {"application/atom+xml; charset=utf-8", write_feed},
+};
 
 static void list_done(void *context, const struct board_reply *reply)
 {
@@ -88,14 +120,17 @@ static void list_done(void *context, const struct board_reply *reply)
                                 page.is_clock_trusted, page.asks_to_stay,
                                 page.notices_version,  form.bytes_max,
                                 form.ttl_default_s,    form.ttl_max_s,
-                                form.accept,           (uint64_t)form.accept_until_ms};
-    const char *const texts[] = {visit->view.language, page.store, page.here};
+                                form.accept,           (uint64_t)form.accept_until_ms,
+                                visit->format};
+    const char *host = visit->format == VISIT_FEED ? visit->request->host : "";
+    const char *const texts[] = {visit->view.language, page.store, page.here, host};
     const struct sheet_parts parts = {numbers, sizeof(numbers) / sizeof(numbers[0]), texts,
                                       sizeof(texts) / sizeof(texts[0]),
                                       1 + router_now_ms(router) / SECOND_MS};
-    struct list_parts list = {&page, {.list = reply->list, .form = &form}};
-    visit_answer_sheet(visit, &(struct http_answer){.status = 200},
-                       sheets_take(&router->sheets, &parts, write_list, &list));
+    struct list_parts list = {&page, {.list = reply->list, .form = &form}, host};
+    visit_answer_sheet(visit,
+                       &(struct http_answer){.status = 200, .type = formats[visit->format].type},
+                       sheets_take(&router->sheets, &parts, formats[visit->format].write, &list));
 }
 
 static void list_place_done(void *context, const struct board_reply *reply)
@@ -110,13 +145,43 @@ static void list_place_done(void *context, const struct board_reply *reply)
     board_list(visit->router->board, &visit->view, &visit->request->client, list_done, visit);
 }
 
-void reading_list(struct visit *visit)
+static void read_list(struct visit *visit, enum visit_format format)
 {
+    visit->format = format;
     if (reading_view(visit)) {
         visit_name_host(visit);
         board_place(visit->router->board, visit->view.host, &visit->request->client,
                     list_place_done, visit);
     }
+}
+
+/*
+ * Whether a program wants text. It names text, or it takes all, as curl says. A browser names HTML
+ * for a page. Its scripts may ask for a page by saying that they take all, but a browser names the
+ * languages of its reader with each request. Who says nothing gets the page.
+ */
+static bool wants_text(const struct http_request *request)
+{
+    const char *accept = request->accept != NULL ? request->accept : "";
+
+    return strstr(accept, "html") == NULL &&
+           (strstr(accept, "text/plain") != NULL || strstr(accept, "text/*") != NULL ||
+            (strstr(accept, "*/*") != NULL && request->accept_language == NULL));
+}
+
+void reading_list(struct visit *visit)
+{
+    read_list(visit, wants_text(visit->request) ? VISIT_TEXT : VISIT_HTML);
+}
+
+void reading_json(struct visit *visit)
+{
+    read_list(visit, VISIT_JSON);
+}
+
+void reading_feed(struct visit *visit)
+{
+    read_list(visit, VISIT_FEED);
 }
 
 /* --- live updates ----------------------------------------------------------------------------- */
@@ -212,9 +277,10 @@ static bool fixed_view(struct visit *visit)
 static void write_about(void *context, struct html *html)
 {
     const struct visit_fixed *fixed = context;
-    const char *rules = fixed->visit->router->config->rules;
+    const struct lang *lang = NULL;
+    const char *rules = web_config_rules(fixed->visit->router->config, fixed->page->lang, &lang);
 
-    page_write_about(html, fixed->page, rules[0] != '\0' ? rules : NULL);
+    page_write_about(html, fixed->page, rules[0] != '\0' ? rules : NULL, lang);
 }
 
 void reading_about(struct visit *visit)
@@ -224,14 +290,14 @@ void reading_about(struct visit *visit)
     }
 }
 
-enum { PAGE_URL_BYTES = NAMES_TEXT_BYTES + 32 };
+enum { PAGE_URL_BYTES = NAMES_TEXT_BYTES + 48, POSTER_NAME_BYTES = 16 };
 
 /*
  * Writes the URL of the page, by a numeric address where there is one: names fail on phones with a
  * DNS of their own. The digits of the store keep a phone from showing another place's page that it
  * has stored for this address.
  */
-static void write_url(const struct visit *visit, char *out_url)
+static void write_url(const struct visit *visit, const char *language, char *out_url)
 {
     const struct hearsay_welcome *welcome = board_welcome(visit->router->board);
     char place[NAMES_TEXT_BYTES];
@@ -243,8 +309,18 @@ static void write_url(const struct visit *visit, char *out_url)
     if (welcome != NULL) {
         secret_write_hex(welcome->store_id, digits);
     }
-    (void)snprintf(out_url, PAGE_URL_BYTES, "http://%s/%s%.6s", place,
-                   digits[0] != '\0' ? "?p=" : "", digits);
+    (void)snprintf(out_url, PAGE_URL_BYTES, "http://%s/%s%.6s%s%s", place,
+                   digits[0] != '\0' ? "?p=" : "", digits,
+                   language[0] == '\0' ? ""
+                   : digits[0] != '\0' ? "&l="
+                                       : "?l=",
+                   language);
+}
+
+/* The language that the reader has chosen, which the code of the page then carries; "": none. */
+static const char *chosen_language(const struct visit *visit)
+{
+    return lang_find(visit->view.language) != NULL ? lang_tag(visit->lang) : "";
 }
 
 /* Makes the code of the page, or of the WiFi. False: there is none. */
@@ -258,7 +334,7 @@ static bool make_code(const struct visit *visit, bool is_join, char *out_svg)
                qr_wifi_text(config->wifi_ssid, config->wifi_password, text) &&
                qr_svg(text, out_svg) == 0;
     }
-    write_url(visit, text);
+    write_url(visit, chosen_language(visit), text);
     return qr_svg(text, out_svg) == 0;
 }
 
@@ -271,7 +347,7 @@ static void write_code(void *context, struct html *html)
     bool is_there;
 
     if (strcmp(path, "/qr/page.txt") == 0) {
-        write_url(visit, url);
+        write_url(visit, chosen_language(visit), url);
         is_there = qr_terminal(url, code) == 0;
     } else {
         is_there = make_code(visit, strcmp(path, "/qr/join.svg") == 0, code);
@@ -295,32 +371,55 @@ void reading_code(struct visit *visit)
                        NULL, write_code);
 }
 
+/* The second language of the sheet: what the reader wants, else English; NULL: the same one. */
+static const struct lang *poster_second(const struct visit *visit)
+{
+    const struct lang *wanted = lang_find(visit->view.second);
+    const struct lang *second = wanted != NULL ? wanted : lang_at(0);
+
+    return second != visit->lang ? second : NULL;
+}
+
 static void write_poster(void *context, struct html *html)
 {
     const struct visit_fixed *fixed = context;
     const struct visit *visit = fixed->visit;
     const struct web_config *config = visit->router->config;
+    const struct lang *second = poster_second(visit);
     char join[QR_SVG_BYTES];
     char open[QR_SVG_BYTES];
+    char open_second[QR_SVG_BYTES];
     char url[PAGE_URL_BYTES];
 
-    write_url(visit, url);
+    bool has_second = false;
+    if (second != NULL) {
+        write_url(visit, lang_tag(second), url);
+        has_second = qr_svg(url, open_second) == 0;
+    }
+    /* Beside another language's code, this one is for its own language. */
+    write_url(visit, second != NULL ? lang_tag(visit->lang) : chosen_language(visit), url);
     page_write_poster(
         html, fixed->page,
         &(struct page_poster){
             .join_svg = make_code(visit, true, join) ? join : NULL,
-            .open_svg = make_code(visit, false, open) ? open : NULL,
+            .open_svg = qr_svg(url, open) == 0 ? open : NULL,
             .ssid = config->wifi_ssid[0] != '\0' ? config->wifi_ssid : NULL,
             .password = config->wifi_password[0] != '\0' ? config->wifi_password : NULL,
             .url = url,
+            .second = second,
+            .second_svg = has_second ? open_second : NULL,
         });
 }
 
 void reading_poster(struct visit *visit)
 {
+    char name[POSTER_NAME_BYTES];
+
     if (fixed_view(visit)) {
-        visit_answer_fixed(visit, "poster", &(struct http_answer){.status = 200}, NULL,
-                           write_poster);
+        const struct lang *second = poster_second(visit);
+
+        (void)snprintf(name, sizeof(name), "poster %s", second != NULL ? lang_tag(second) : "");
+        visit_answer_fixed(visit, name, &(struct http_answer){.status = 200}, NULL, write_poster);
     }
 }
 

@@ -5,7 +5,9 @@
 
 #include "client/web/route/visit.h"
 
-void reading_list(struct visit *visit);    /* / */
+void reading_list(struct visit *visit);    /* /, as a page or as text */
+void reading_json(struct visit *visit);    /* /list.json */
+void reading_feed(struct visit *visit);    /* /feed */
 void reading_events(struct visit *visit);  /* /events */
 void reading_message(struct visit *visit); /* /m/ID */
 void reading_about(struct visit *visit);   /* /about */

@@ -19,6 +19,8 @@ struct route {
 
 static const struct route routes[] = {
     {"/", .act = reading_list},
+    {"/list.json", .act = reading_json},
+    {"/feed", .act = reading_feed},
     {"/m/", .is_prefix = true, .act = reading_message},
     {"/events", .act = reading_events},
     {"/leave", .is_form = true, .act = writing_leave},

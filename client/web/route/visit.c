@@ -194,8 +194,11 @@ void visit_form(struct visit *visit, struct page_form *out_form)
 
 void visit_answer(struct visit *visit, const struct http_answer *answer)
 {
+    struct http_answer whole = *answer;
+
+    whole.vary = strcmp(visit->request->path, "/") == 0 ? "Accept, Accept-Language" : NULL;
     http_exchange_set_context(visit->exchange, NULL);
-    http_answer(visit->exchange, answer);
+    http_answer(visit->exchange, &whole);
     visit_free(visit);
 }
 
@@ -307,8 +310,35 @@ static void write_error(void *context, struct html *html)
     page_write_error(html, fixed->page, fixed->error, NULL);
 }
 
+/* A sentence for a program, which goes by the status. */
+static void fail_program(struct visit *visit, unsigned status, const struct page_error *error)
+{
+    uint64_t retry_s = visit_retry_s(status, error);
+    char text[200];
+
+    if (error->field != NULL) {
+        (void)snprintf(text, sizeof(text), "The value of `%s` is wrong.\n", error->field);
+    } else if (retry_s > 0) {
+        (void)snprintf(text, sizeof(text), "%s Try again in %llu s.\n",
+                       error->notice == PAGE_AWAY ? "The message store does not answer right now."
+                                                  : "That was a lot in a short time.",
+                       (unsigned long long)retry_s);
+    } else {
+        (void)snprintf(text, sizeof(text), "There is nothing here.\n");
+    }
+    visit_answer(visit, &(struct http_answer){.status = status,
+                                              .retry_after_s = (uint32_t)retry_s,
+                                              .type = "text/plain; charset=utf-8",
+                                              .body = text,
+                                              .body_bytes = strlen(text)});
+}
+
 void visit_fail(struct visit *visit, unsigned status, const struct page_error *error)
 {
+    if (visit->format != VISIT_HTML) {
+        fail_program(visit, status, error);
+        return;
+    }
     uint64_t retry_s = visit_retry_s(status, error);
     struct page page;
     struct page_form form;

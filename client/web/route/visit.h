@@ -17,13 +17,17 @@
 #include "client/web/route/secret.h"
 #include "client/web/view.h"
 
+/* What a list is written as. */
+enum visit_format { VISIT_HTML, VISIT_TEXT, VISIT_JSON, VISIT_FEED, VISIT_FORMATS };
+
 struct visit {
     struct router *router;              /* borrowed */
     struct http_exchange *exchange;     /* borrowed */
     const struct http_request *request; /* borrowed */
     const struct lang *lang;
-    struct view view; /* the default one until it has been read */
-    char *body;       /* owned: what `form` points into; NULL: no form was sent */
+    enum visit_format format; /* other than VISIT_HTML: of programs, also where it fails */
+    struct view view;         /* the default one until it has been read */
+    char *body;               /* owned: what `form` points into; NULL: no form was sent */
     struct form form;
     /* What the form to leave a message had; kept over an error. */
     char *text; /* in `body`; NULL: none */

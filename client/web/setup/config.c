@@ -7,7 +7,6 @@
 #include "client/web/lang.h"
 #include "client/web/setup/table.h"
 #include "client/web/setup/types.h"
-#include "core/base/label.h"
 #include "daemon/settings/options.h"
 #include "daemon/settings/table.h"
 
@@ -167,32 +166,6 @@ int web_config_finish(struct web_config *config, char *out_reason)
         rc = rc == 0 ? failed : rc;
     }
     return rc;
-}
-
-int web_config_read_rules(struct web_config *config, char *out_reason)
-{
-    struct settings_source source = source_of(config, "rules", out_reason);
-    char why[SETTINGS_REASON_BYTES];
-    char *text = NULL;
-    size_t length = 0;
-
-    out_reason[0] = '\0';
-    if (config->rules_file[0] == '\0') {
-        return 0;
-    }
-    if (settings_read(config->rules_file, &text, &length, why) != 0) {
-        return settings_refuse(&source, "`rules`: %s", why);
-    }
-    bool fits = length < sizeof(config->rules) && label_is_utf8(text, length);
-    if (fits) {
-        memset(config->rules, 0, sizeof(config->rules));
-        memcpy(config->rules, text, length);
-    }
-    free(text);
-    return fits ? 0
-                : settings_refuse(&source,
-                                  "`rules`: %s must be a text in UTF-8 of at most %zu bytes",
-                                  config->rules_file, sizeof(config->rules) - 1);
 }
 
 const char *web_config_warning(const struct web_config *config)

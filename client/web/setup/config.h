@@ -13,6 +13,7 @@
 #include <stdio.h>
 
 #include "client/web/http.h"
+#include "client/web/lang.h"
 #include "daemon/settings/listener.h"
 #include "daemon/settings/value.h"
 #include "daemon/system/log.h"
@@ -23,6 +24,8 @@ enum {
     WEB_CONFIG_TEXT_BYTES = 160,
     WEB_CONFIG_RULES_BYTES = 2048,
     WEB_CONFIG_RULES_FILE_BYTES = 1024,
+    WEB_CONFIG_LANGUAGES_MAX = 6, /* of the rules; of the pages at most as many */
+    WEB_CONFIG_TAG_BYTES = 8,
     WEB_CONFIG_PATH_BYTES = SETTINGS_SOCKET_BYTES,
     WEB_CONFIG_USER_BYTES = 33,
     WEB_CONFIG_HOST_BYTES = 64,
@@ -74,8 +77,11 @@ struct web_config {
     char contact[WEB_CONFIG_TEXT_BYTES];          /* "": not said */
     char rules[WEB_CONFIG_RULES_BYTES];           /* lines, a line feed behind each; "": none */
     char rules_file[WEB_CONFIG_RULES_FILE_BYTES]; /* where they came from; "": from `rules` */
-    char user[WEB_CONFIG_USER_BYTES];             /* the user to become; "": stay the same user */
-    bool no_call_filter;                          /* call_filter = no */
+    const struct lang *rules_lang;                /* as the name of the file says; NULL: not said */
+    /* The same rules in other languages, by lang_at; "": none. */
+    char rules_in[WEB_CONFIG_LANGUAGES_MAX][WEB_CONFIG_RULES_BYTES];
+    char user[WEB_CONFIG_USER_BYTES]; /* the user to become; "": stay the same user */
+    bool no_call_filter;              /* call_filter = no */
     enum web_portal portal;
     char wifi_ssid[WEB_CONFIG_SSID_BYTES]; /* "": not said */
     char wifi_password[WEB_CONFIG_PASSWORD_BYTES];
@@ -109,10 +115,16 @@ int web_config_enter(void *config, const struct settings_source *source,
  * SETTINGS_REFUSED with a line for each error. */
 int web_config_finish(struct web_config *config, char *out_reason);
 
-/* Reads the file of the place's rules, if `rules` names one. Guests may read what stands in the
- * file, so only the user of the program may open it, and not root. 0, or SETTINGS_REFUSED with a
- * sentence. */
+/* Reads the file of the place's rules, if `rules` names one. If its name ends in the tag of a
+ * language of the pages and a suffix, such as rules.en.txt, the files beside it with the tags of
+ * other languages are read, too. Guests may read what stands in these files, so only the user of
+ * the program may open them, and not root. 0, or SETTINGS_REFUSED with a sentence. */
 int web_config_read_rules(struct web_config *config, char *out_reason);
+
+/* The rules for a reader of a language, else those that `rules` names; "": none. *out_lang: the
+ * language that they are in; NULL: not known. Borrowed. */
+const char *web_config_rules(const struct web_config *config, const struct lang *lang,
+                             const struct lang **out_lang);
 
 /*
  * A sentence about what should be said and is not: who runs a page that others than this machine

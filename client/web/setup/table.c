@@ -59,7 +59,9 @@ static const struct settings_key keys[] = {
      .standard_note = "none", .example = "Be kind.", .reloadable = true,
      .help = "The rules of the place. Each line is a paragraph; 2,000 bytes together. Or the path "
              "of a file with them, such as /usr/share/hearsay/rules.en.txt, which is installed; "
-             "`user` must be able to read it. Shown on the same page."},
+             "`user` must be able to read it. Files beside it with the tag of another language in "
+             "their name, such as rules.ar.txt, are for readers of that language. Shown on the "
+             "same page."},
     {WEB_KEY("user", user), SETTINGS_TYPE_USER, .standard_note = "who started the program",
      .example = "hearsay-web",
      .help = "The user that the program becomes when root starts it, after it has bound its "
@@ -81,7 +83,7 @@ static const struct settings_key keys[] = {
              "is for an open WiFi."},
     {WEB_KEY("language", language), SETTINGS_TYPE_OWN, .own = &web_type_text,
      .standard_note = "auto", .example = "auto", .reloadable = true,
-     .help = "The language of the page: en, de or ar. auto: what the phone asks for."},
+     .help = "The language of the page: en, de, fr or ar. auto: what the phone asks for."},
     {WEB_KEY("per_page", per_page), SETTINGS_TYPE_COUNT, 1, 100, .unit = "messages",
      .standard = "20", .help = "Messages on one page."},
     {WEB_KEY("cache", cache_ms), SETTINGS_TYPE_MILLISECONDS, 0, 60000, .standard = "1s",
@@ -140,7 +142,7 @@ static const struct settings_key keys[] = {
      .standard = "yes", .help = "As in [web]."},
     {MODERATE_KEY("language", language), SETTINGS_TYPE_OWN, .own = &web_type_text,
      .standard_note = "auto", .example = "auto",
-     .help = "The language of the page: en, de or ar. auto: what the phone asks for."},
+     .help = "The language of the page: en, de, fr or ar. auto: what the phone asks for."},
     {MODERATE_KEY("log_level", log_level), SETTINGS_TYPE_CHOICE, .words = log_level_words,
      .standard = "info", .reloadable = true, .help = "The least important lines that are logged."},
 };

@@ -2,7 +2,7 @@
 // What the pages can do besides, where scripts run: live updates, unread, "yours", hiding, times,
 // a counter, a form that comes and goes. Everything else works without this file. Text of others is only ever textContent, or
 // comes as a document that the server wrote. What is kept is in sessionStorage, and says nothing to
-// other places; what is being typed is in the state of the page's entry in the tab's history.
+// other places but the language that was chosen; what is being typed is in the state of the page's entry in the tab's history.
 // Chrome 70 and Safari 12 must be able to read the whole script: tests/unit/script_syntax.py checks that it
 // has no newer syntax.
 'use strict';
@@ -48,7 +48,7 @@
   const KEPT_MAX = 500;
   let store = body.dataset.store || '';
   let key = body.dataset.key || '';
-  const kept = {mine: [], hidden: [], seen: []};
+  const kept = {mine: [], hidden: [], seen: [], language: undefined};
 
   // Other places may have the same address, and read what is kept: so that is SipHash-2-4 of ids, with a
   // key that this place gives this phone and that is not kept.
@@ -103,11 +103,15 @@
     try {
       const found = JSON.parse(sessionStorage.getItem('hearsay')) || {};
       sessionStorage.clear();
-      if (found.place === keptName('0'.repeat(32))) {
+      kept.language = /^[a-z-]{2,7}$/i.test(found.language) ? String(found.language) : undefined;
+      const isOurs = found.place === keptName('0'.repeat(32));
+      if (isOurs) {
         const names = (value) => Array.isArray(value) ? value.slice(-KEPT_MAX) : [];
         kept.mine = names(found.mine);
         kept.hidden = names(found.hidden);
         kept.seen = names(found.seen);
+      }
+      if (isOurs || kept.language) {
         keptWrite();
       }
     } catch (e) { /* nothing was kept */ }
@@ -294,6 +298,7 @@
     const request = new XMLHttpRequest();
     request.open('GET', location.pathname + location.search);
     request.responseType = 'document';
+    request.setRequestHeader('Accept', 'text/html'); // else it is that of a program
     request.addEventListener('load', () => {
       const next = request.response && request.response.getElementById('messages');
       if (request.status === 200 && next) {
@@ -557,6 +562,19 @@
     }
   }
 
+  // A language that was chosen by its link holds in this tab where somebody types the address again,
+  // which says none. Only the list is asked for again: other pages may be the answer to a form.
+  function languageKeep() {
+    const isChosen = new URLSearchParams(location.search).has('l');
+    const link = document.querySelector('.top .langs a[lang="' + kept.language + '"]');
+    if (isChosen && kept.language !== lang) {
+      kept.language = lang;
+      keptWrite();
+    } else if (!isChosen && link && kept.language !== lang && list && location.pathname === '/') {
+      location.replace(link.href);
+    }
+  }
+
   // /m/ID#CODE fills in the code, which the browser does not send with the address.
   function codeFill() {
     const code = byId('code');
@@ -570,6 +588,7 @@
   }
 
   keptRead();
+  languageKeep();
   const left = byId('left');
   if (left) {
     keptAdd('mine', left.dataset.id);
