@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who pressed "Stay connected" is known after a restart, from a file that only this user wrote. */
+/* Who pressed "Stay connected" is known after a restart, from a file that only this user wrote, and
+ * so is the key of forms and drafts. */
 #include "client/web/main/inner.h"
 
 #include <fcntl.h>
@@ -129,6 +130,7 @@ static void assert_in_memory_only(void)
     stay_open(&first, &config, STAY_NOW_MS);
     assert_null(first.mapped);
     assert_null(first.device_key);
+    assert_null(first.nonce_key);
     assert_ptr_equal(first.portal, &first.own);
     portal_stay(first.portal, &phone, STAY_NOW_MS);
     assert_true(portal_stays(first.portal, &phone, STAY_NOW_MS));
@@ -166,10 +168,28 @@ static void a_second_process_has_its_own(void **state)
     assert_in_memory_only();
 }
 
-static void without_a_portal_there_is_no_file(void **state)
+static void without_a_portal_nobody_stays(void **state)
+{
+    uint8_t key[NONCE_KEY_BYTES];
+
+    (void)state;
+    press_and_end();
+    config.portal = WEB_PORTAL_OFF;
+    stay_open(&first, &config, STAY_NOW_MS);
+    assert_null(first.device_key);
+    memcpy(key, first.nonce_key, sizeof(key));
+    stay_close(&first);
+    config.portal = WEB_PORTAL_OFFLINE;
+    stay_open(&first, &config, STAY_NOW_MS);
+    assert_false(portal_stays(first.portal, &phone, STAY_NOW_MS));
+    assert_memory_equal(first.nonce_key, key, sizeof(key));
+    stay_close(&first);
+}
+
+static void the_moderators_page_has_no_file(void **state)
 {
     (void)state;
-    config.portal = WEB_PORTAL_OFF;
+    config.section = WEB_SECTION_MODERATE;
     assert_in_memory_only();
     assert_int_equal(access(in_folder("stayed"), F_OK), -1);
 }
@@ -186,7 +206,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_file_that_others_write_is_not_used, stay_set_up,
                                         stay_tear_down),
         cmocka_unit_test_setup_teardown(a_second_process_has_its_own, stay_set_up, stay_tear_down),
-        cmocka_unit_test_setup_teardown(without_a_portal_there_is_no_file, stay_set_up,
+        cmocka_unit_test_setup_teardown(without_a_portal_nobody_stays, stay_set_up, stay_tear_down),
+        cmocka_unit_test_setup_teardown(the_moderators_page_has_no_file, stay_set_up,
                                         stay_tear_down),
     };
 

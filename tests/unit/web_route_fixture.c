@@ -297,6 +297,12 @@ void page_write_feed(struct html *html, const struct page *page, const struct bo
     show_page(html, page, host);
 }
 
+void page_write_draft(struct html *html, const struct page *page, const struct page_form *form)
+{
+    show_page(html, page, "draft");
+    show_form(html, form);
+}
+
 void page_write_left(struct html *html, const struct page *page, const struct page_left *left)
 {
     show_page(html, page, "left");

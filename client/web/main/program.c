@@ -132,6 +132,9 @@ static void make_router(struct program *program)
     router->names.place_count = program->listen.count;
     memcpy(router->names.places, program->listen.places, sizeof(router->names.places));
     router_init(router);
+    if (program->stay.nonce_key != NULL) { /* forms and drafts of before the restart are right */
+        memcpy(router->nonce.key, program->stay.nonce_key, sizeof(router->nonce.key));
+    }
 }
 
 /* What both pages have. */

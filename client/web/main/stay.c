@@ -26,10 +26,11 @@ enum { STAY_PATH_BYTES = 4096 };
 struct stay_file {
     char mark[16]; /* says the layout; last written, so that half a file is none */
     uint8_t device_key[STAY_DEVICE_KEY_BYTES];
+    uint8_t nonce_key[NONCE_KEY_BYTES];
     struct portal portal;
 };
 
-static const char stay_mark[16] = "hearsay stayed1";
+static const char stay_mark[16] = "hearsay stayed2";
 
 static int write_path(const struct web_config *config, char *out_path)
 {
@@ -73,18 +74,23 @@ static int map_file(struct stay *stay)
     return rc;
 }
 
-static void read_file(struct stay *stay, int64_t now_ms)
+static void read_file(struct stay *stay, bool is_offline, int64_t now_ms)
 {
     struct stay_file *file = stay->mapped;
+    bool is_new = memcmp(file->mark, stay_mark, sizeof(stay_mark)) != 0;
 
-    if (memcmp(file->mark, stay_mark, sizeof(stay_mark)) != 0) {
+    if (is_new || !is_offline) { /* nobody stays any more */
         portal_init(&file->portal);
+    }
+    if (is_new) {
         randombytes_buf(file->device_key, sizeof(file->device_key));
+        randombytes_buf(file->nonce_key, sizeof(file->nonce_key));
         memcpy(file->mark, stay_mark, sizeof(stay_mark));
     }
     portal_tidy(&file->portal, now_ms);
     stay->portal = &file->portal;
-    stay->device_key = file->device_key;
+    stay->device_key = is_offline ? file->device_key : NULL; /* else of no use behind a restart */
+    stay->nonce_key = file->nonce_key;
 }
 
 void stay_open(struct stay *stay, const struct web_config *config, int64_t now_ms)
@@ -96,10 +102,7 @@ void stay_open(struct stay *stay, const struct web_config *config, int64_t now_m
     portal_init(&stay->own);
     stay->portal = &stay->own;
     int rc = write_path(config, path);
-    if (config->portal != WEB_PORTAL_OFFLINE) { /* nobody stays any more */
-        if (rc == 0 && config->section == WEB_SECTION_WEB) {
-            (void)unlink(path);
-        }
+    if (config->section != WEB_SECTION_WEB) {
         return;
     }
     if (rc == 0) {
@@ -108,12 +111,19 @@ void stay_open(struct stay *stay, const struct web_config *config, int64_t now_m
     }
     rc = rc == 0 ? map_file(stay) : rc;
     if (rc == 0) {
-        read_file(stay, now_ms);
+        read_file(stay, config->portal == WEB_PORTAL_OFFLINE, now_ms);
         return;
     }
-    log_warning("a restart of this program will forget who pressed \"Stay connected\": cannot keep "
-                "it in %s: %s",
-                path, rc == EWOULDBLOCK ? "another process does" : strerror(rc));
+    const char *why = rc == EWOULDBLOCK ? "another process does" : strerror(rc);
+    if (config->portal == WEB_PORTAL_OFFLINE) {
+        log_warning("a restart of this program will forget who pressed \"Stay connected\", and "
+                    "phones their drafts: cannot keep it in %s: %s",
+                    path, why);
+    } else {
+        log_info("a restart of this program will make phones forget their drafts: cannot keep "
+                 "their key in %s: %s",
+                 path, why);
+    }
     stay_close(stay);
 }
 
@@ -124,6 +134,7 @@ void stay_close(struct stay *stay)
         stay->mapped = NULL;
         stay->portal = &stay->own;
         stay->device_key = NULL;
+        stay->nonce_key = NULL;
     }
     if (stay->lock >= 0) {
         (void)close(stay->lock);

@@ -15,7 +15,7 @@
 enum { NONCE_KEY_BYTES = 32, NONCE_TEXT_BYTES = 33 };
 
 struct nonce {
-    uint8_t key[NONCE_KEY_BYTES]; /* secret; lost when the program ends */
+    uint8_t key[NONCE_KEY_BYTES]; /* secret */
 };
 
 /* Makes a random key. */
@@ -28,8 +28,7 @@ void nonce_init(struct nonce *nonce);
 void nonce_write(const struct nonce *nonce, const struct http_address *client, int64_t now_ms,
                  char *out_text);
 
-/* Writes a key of an address, in the same form: the same one until the program ends. No token is
- * one. */
+/* Writes a key of an address, in the same form. No token is one. */
 void nonce_write_key(const struct nonce *nonce, const struct http_address *client, char *out_text);
 
 /* Whether a text is a token of this address that is right now. */
