@@ -390,9 +390,9 @@ def _tour_message(phone, query):
     phone.script(False)  # which leads to the list at once
     phone.go("/" + query)
     phone.leave("It is mine.")
+    phone.script(has_script)
     yield "left"
     code, message = phone.code(), phone.find("#left").get_attribute("data-id")
-    phone.script(has_script)
     phone.go("/" + query)
     phone.leave("It is mine, too.")
     if has_script:

@@ -112,7 +112,7 @@ def test_other_places_read_nothing(phone, make_place):
         phone.driver.get(place.url("/?evil"))
         phone.until(lambda: phone.run("return window.found"), "what evil found")
         found = phone.run("return window.found")
-    secret = json.loads(found["sessionStorage"]["hearsay"])["secret"]
+    secret = json.loads(found["sessionStorage"]["hearsay"])["words"]
     assert re.fullmatch("[0-9a-f]+", secret) and found["state"] is None
     everything = json.dumps(found, ensure_ascii=False).lower()
     for form in (WORDS, code, "piano", "typed", "codes"):
@@ -133,14 +133,14 @@ def test_the_mask(phone, place):
         put(phone, "#text", WORDS)
         reload(phone)
         assert typed(phone) == WORDS
-        seen.add(json.loads(phone.run("return sessionStorage.hearsay"))["secret"])
+        seen.add(json.loads(phone.run("return sessionStorage.hearsay"))["words"])
     assert len({one[:16] for one in seen}) == len(seen) == 3
     for at in (0, 20, -1):
         phone.run("""
           const kept = JSON.parse(sessionStorage.hearsay), at = arguments[0];
-          const digits = [...kept.secret], place = (at + digits.length) % digits.length;
+          const digits = [...kept.words], place = (at + digits.length) % digits.length;
           digits[place] = digits[place] === '0' ? '1' : '0';
-          kept.secret = digits.join('');
+          kept.words = digits.join('');
           addEventListener('pagehide', () => { sessionStorage.hearsay = JSON.stringify(kept); });""", at)
         reload(phone)
         assert typed(phone) == "", at

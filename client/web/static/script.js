@@ -152,7 +152,7 @@
         kept.mine = names(found.mine);
         kept.hidden = names(found.hidden);
         kept.seen = names(found.seen);
-        secret = secretUnmask(found.secret);
+        secret = secretUnmask(found.words);
       }
       if (isOurs || kept.language) {
         keptWrite();
@@ -164,7 +164,7 @@
   function keptWrite() {
     try {
       sessionStorage.setItem('hearsay', JSON.stringify(
-        {place: keptName('0'.repeat(32)), secret: secretMask(), ...kept}));
+        {place: keptName('0'.repeat(32)), words: secretMask(), ...kept}));
       return true;
     } catch (e) {
       return false;
