@@ -121,15 +121,15 @@ def test_a_gateway_gets_filters_beside_payloads(make_gateway, rng):
     with gateway.connect() as client, gateway.daemon.client() as other, gateway.connect("192.0.2.7") as phone:
         deposit = wire.deposit_of(rng, LABELS)
         other.call(deposit)
-        query = wire.query_of(LABELS, with_payload=True)
+        query = wire.query_of(LABELS, k=30, with_payload=True)
         assert [one.filter for one in client.call(query).results] == [deposit.filter]
         assert not client.call(wire.query_of(LABELS)).results[0].HasField("filter")
         for reader in (other, phone):
             assert not reader.call(query).results[0].HasField("filter")
-        for _ in range(9):
-            other.call(wire.deposit_of(rng, LABELS, payload=bytes(8000)))
+        for _ in range(20):
+            other.call(wire.deposit_of(rng, LABELS, payload=bytes(4000)))
         found = client.call(query).results
-        assert len(found) == 10 and not any(one.HasField("filter") for one in found)
+        assert len(found) == 21 and not any(one.HasField("filter") for one in found)
 
 
 def test_a_gateway_that_speaks_for_a_client_is_that_client(make_gateway, rng):

@@ -14,10 +14,9 @@ enum {
 /* Begins a document up to the inside of <main>. `heading`: the key of the <h1>. */
 void page_begin(struct html *html, const struct page *page, const char *heading);
 
-/* The same for the list, whose <h1> is the title of the place. `count`: messages; NULL: none is
- * said. */
-void page_begin_list(struct html *html, const struct page *page, const size_t *count,
-                     bool can_leave);
+/* The same for the list, whose <h1> is the title of the place, and a line below it says what the
+ * page is. */
+void page_begin_list(struct html *html, const struct page *page, bool can_leave);
 
 /* Begins and ends a document without style, script and links to other pages. */
 void page_begin_bare(struct html *html, const struct page *page, const char *heading);
@@ -78,14 +77,18 @@ void page_write_plurals(struct html *html, const struct page *page, const char *
 uint64_t page_seconds_until(const struct page *page, int64_t ms);
 uint64_t page_seconds_since(const struct page *page, int64_t ms);
 
-/* Where a message is: the name of another host, or "Here" for NULL. */
+/* Writes what stands between two pieces of a line, such as the times of a message. */
+void page_write_comma(struct html *html, const struct page *page);
+
+/* Where a message is, and a comma: the name of another host, or "Here" for NULL. */
 void page_write_where(struct html *html, const struct page *page, const char *host);
 
 /* Writes the times of a message: how long ago, and when it goes. */
 void page_write_times(struct html *html, const struct page *page,
                       const struct board_message *message);
 
-/* Writes what stands for a message that is no text: its media type and its size. */
+/* Writes, within an element, what stands for a message that is no text: its media type and its
+ * size. */
 void page_write_kind(struct html *html, const struct page *page,
                      const struct board_message *message);
 
