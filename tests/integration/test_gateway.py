@@ -127,7 +127,7 @@ def test_a_gateway_gets_filters_beside_payloads(make_gateway, rng):
         for reader in (other, phone):
             assert not reader.call(query).results[0].HasField("filter")
         for _ in range(20):
-            other.call(wire.deposit_of(rng, LABELS, payload=bytes(4000)))
+            other.call(wire.deposit_of(rng, LABELS, payload=4000 * b"x"))
         found = client.call(query).results
         assert len(found) == 21 and not any(one.HasField("filter") for one in found)
 

@@ -154,8 +154,8 @@ def test_check_config_warns_of_nobody(tmp_path):
 @pytest.mark.parametrize("value, says", [
     ("coffee,,help", "a topic is empty; write topics with one comma between"),
     ("coffee, Coffee", "`Coffee` is there twice"),
-    ("a topic of very many letters", "24 characters at most"),
-    (", ".join(f"t{number}" for number in range(21)), "20 topics at most"),
+    ("a topic of very many letters", "a topic may have 24 characters at most"),
+    (", ".join(f"t{number}" for number in range(21)), "there may be 20 topics at most"),
     ("Coffee, lost+found", None),
 ])
 def test_topics_are_checked(tmp_path, value, says):
