@@ -17,17 +17,19 @@
 
 #include "client/hearsay.h"
 #include "client/web/http.h"
+#include "client/web/topics.h"
 #include "client/web/view.h"
 
 struct board;
 
 struct board_options {
-    uv_loop_t *loop;    /* borrowed */
-    const char *server; /* path of the gateway's socket; borrowed */
-    uint32_t cache_ms;  /* how long an answer is given again */
-    unsigned per_page;  /* messages of a list */
-    unsigned views;     /* views that are cached and watched */
-    unsigned upstreams; /* connections on behalf of phones */
+    uv_loop_t *loop;             /* borrowed */
+    const char *server;          /* path of the gateway's socket; borrowed */
+    uint32_t cache_ms;           /* how long an answer is given again */
+    unsigned per_page;           /* messages of a list */
+    unsigned views;              /* views that are cached and watched */
+    unsigned upstreams;          /* connections on behalf of phones */
+    const struct topics *topics; /* which messages are looked at for; borrowed. NULL: none */
 };
 
 /* A message of a list. */
@@ -41,6 +43,7 @@ struct board_message {
     int64_t expires_ms;
     uint32_t similarity_ppm; /* 1,000,000 minus the distance */
     const char *host; /* of a list: the host that has the message; NULL: the host of the view */
+    uint32_t topics;  /* of a list: a bit 1 << i for each of board_options.topics it has */
 };
 
 /* An answer to board_list. Borrowed for the call of `done`. */

@@ -284,31 +284,30 @@ void html_string(struct html *html, const char *text)
 
 /* A message that is being written. */
 struct html_lines {
-    bool is_open;   /* a paragraph is */
-    bool has_gap;   /* an empty line came before */
-    size_t written; /* paragraphs */
+    bool is_open;    /* a paragraph is */
+    bool has_gap;    /* an empty line came before */
+    size_t written;  /* paragraphs */
+    const char *end; /* of the open one */
 };
 
 static void lines_open(struct html *html, struct html_lines *lines)
 {
     html_raw(html, lines->has_gap && lines->written > 0 ? "<p class=\"gap\" dir=\"auto\">"
                                                         : "<p dir=\"auto\">");
-    *lines = (struct html_lines){.is_open = true, .written = lines->written + 1};
+    *lines = (struct html_lines){.is_open = true, .written = lines->written + 1, .end = "</p>"};
 }
 
 static void lines_close(struct html *html, struct html_lines *lines)
 {
     if (lines->is_open) {
-        html_raw(html, "</p>");
+        html_raw(html, lines->end);
     }
     lines->is_open = false;
 }
 
-bool html_message(struct html *html, const char *text, size_t count, size_t characters_max,
-                  size_t lines_max)
+static bool message_write(struct html *html, struct html_lines lines, struct html_run run,
+                          size_t characters_max, size_t lines_max)
 {
-    struct html_run run = run_of(text, count);
-    struct html_lines lines = {.is_open = false};
     size_t characters = 0;
     bool is_whole = true;
 
@@ -337,6 +336,25 @@ bool html_message(struct html *html, const char *text, size_t count, size_t char
     }
     lines_close(html, &lines);
     return is_whole;
+}
+
+bool html_message(struct html *html, const char *text, size_t count, size_t characters_max,
+                  size_t lines_max)
+{
+    return message_write(html, (struct html_lines){.is_open = false}, run_of(text, count),
+                         characters_max, lines_max);
+}
+
+bool html_message_within(struct html *html, const char *first_end, const char *text, size_t count,
+                         size_t characters_max, size_t lines_max)
+{
+    struct html_lines lines = {.is_open = true, .written = 1, .end = first_end};
+
+    while (count > 0 && (*text == ' ' || (*text >= '\t' && *text <= '\r'))) {
+        text++;
+        count--;
+    }
+    return message_write(html, lines, run_of(text, count), characters_max, lines_max);
 }
 
 void html_attribute(struct html *html, const char *name, const char *value)

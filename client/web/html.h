@@ -62,6 +62,11 @@ void html_text(struct html *html, const char *text, size_t count);
 bool html_message(struct html *html, const char *text, size_t count, size_t characters_max,
                   size_t lines_max);
 
+/* The same behind an element that the caller has begun: the first line that is not blank goes into
+ * it, and `first_end` is what ends it. */
+bool html_message_within(struct html *html, const char *first_end, const char *text, size_t count,
+                         size_t characters_max, size_t lines_max);
+
 /* The same for the inside of a <textarea>: line feeds stay. */
 void html_textarea(struct html *html, const char *text, size_t count);
 

@@ -37,6 +37,7 @@ enum {
 struct page {
     const struct lang *lang;
     const char *title;         /* of the place, from the configuration */
+    const char *subtitle;      /* what the page is, in the operator's words; NULL: in ours */
     const char *name;          /* the address of the page, such as hearsay.lan */
     const char *store;         /* digits of live_write_store without a place; "": not known */
     const char *here;          /* the same with the reader's place; "": not known */
@@ -44,7 +45,9 @@ struct page {
     const char *operator_name; /* NULL: not said */
     const char *contact;       /* NULL: not said */
     const struct view *view;   /* for links and the form; a default view where a page has none */
-    int64_t now_ms;            /* hearsayd's clock */
+    /* offered; those of a message are among them */
+    const struct topics *topics;
+    int64_t now_ms; /* hearsayd's clock */
     bool is_clock_trusted;
     uint32_t ttl_max_s; /* the longest lifetime of a message here; 0: not known */
     bool has_hood;      /* the choice "here | around here" stands above a list */

@@ -350,6 +350,16 @@ void view_write(const struct view *view, char *out_url)
     out_url[url.bytes] = '\0';
 }
 
+size_t view_find_topic(const struct view *view, const char *topic)
+{
+    size_t i = 0;
+
+    while (i < view->topic_count && strcmp(view->topics[i], topic) != 0) {
+        i++;
+    }
+    return i;
+}
+
 bool view_same_labels(const struct view *a, const struct view *b)
 {
     bool same = a->topic_count == b->topic_count && a->is_now == b->is_now &&

@@ -61,6 +61,9 @@ bool view_read_form(const struct form *form, struct view *out_view, const char *
 /* Writes the view, without `at`, as the target of a link: `/` and its query (VIEW_URL_BYTES). */
 void view_write(const struct view *view, char *out_url);
 
+/* The index of a normalised topic among those of the view; topic_count: it is not there. */
+size_t view_find_topic(const struct view *view, const char *topic);
+
 /* Whether two views have the same labels, so that a new message changes both or none. */
 bool view_same_labels(const struct view *a, const struct view *b);
 

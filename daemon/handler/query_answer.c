@@ -83,10 +83,11 @@ static void query_answer_attach(struct hearsay_result *result,
 /*
  * Attaches all payloads if all fit the frame. Otherwise attaches, nearest message first, each
  * payload that fits the rest of the frame. messages[i] belongs to results[i]. The results are in
- * the order of the search.
+ * the order of the search. Filters give way to payloads unless they are needed.
  */
 static void attach_payloads(const struct hearsay_response *response, struct hearsay_result *results,
-                            const struct persist_message *messages, size_t frame_bytes)
+                            const struct persist_message *messages, size_t frame_bytes,
+                            bool needs_filters)
 {
     size_t count = response->results.result_count;
     size_t all_bytes = 0;
@@ -99,6 +100,13 @@ static void attach_payloads(const struct hearsay_response *response, struct hear
         all_bytes += codec_result_bytes(&results[i]);
     }
     if (codec_results_bytes(response, all_bytes) <= frame_bytes) {
+        return;
+    }
+    if (!needs_filters) {
+        for (size_t i = 0; i < count; i++) {
+            results[i].filter = (struct hearsay_bytes){NULL, 0};
+        }
+        attach_payloads(response, results, messages, frame_bytes, true);
         return;
     }
     size_t used = bare_bytes;
@@ -164,8 +172,8 @@ static bool is_whole(const struct query_job *job)
 }
 
 /*
- * The filter of a message for a bridge, in the arena. Absent: the message has gone, or memory is
- * short; the bridge leaves the message out.
+ * The filter of a message for a bridge or a gateway, in the arena. Absent: the message has gone, or
+ * memory is short; the bridge leaves the message out.
  */
 static struct hearsay_bytes filter_of(const struct query_job *job,
                                       const struct nearest_candidate *found)
@@ -226,7 +234,8 @@ static uint32_t merge_results(struct query_job *job, const struct persist_messag
         if (remote == job->remote_count ||
             (own < count && is_nearer(&found[own], &job->remote[remote]))) {
             fill_result(job, &found[own], &results[merged]);
-            if (job->base.client->is_bridge) {
+            if (job->base.client->is_bridge ||
+                (job->base.client->is_gateway && job->asked.with_payload)) {
                 results[merged].filter = filter_of(job, &found[own]);
             }
             payloads[merged++] = messages != NULL ? messages[own] : (struct persist_message){0};
@@ -318,7 +327,8 @@ static void send_answer(struct query_job *job, const struct persist_message *mes
     struct hearsay_house_notice notices[LIMIT_NOTICES];
     add_notices(job, notices, &response.results, &response);
     if (job->asked.with_payload) {
-        attach_payloads(&response, results, payloads, service->config.limits.frame_bytes);
+        attach_payloads(&response, results, payloads, service->config.limits.frame_bytes,
+                        job->base.client->is_bridge);
     }
     if (job->asked.order == HEARSAY_ORDER_TIME) {
         qsort(results, response.results.result_count, sizeof(*results), compare_by_time);

@@ -45,9 +45,10 @@ enum {
 static size_t answer_bytes_max(const struct query_job *job)
 {
     size_t frame_bytes = job->base.service->config.limits.frame_bytes;
-    size_t result = (size_t)CODEC_RESULT_BARE_BYTES_MAX +
-                    (job->asked.scope == HEARSAY_SCOPE_HOOD ? LIMIT_HOST_BYTES : 0) +
-                    (job->base.client->is_bridge ? LIMIT_FILTER_BYTES : 0);
+    size_t result =
+        (size_t)CODEC_RESULT_BARE_BYTES_MAX +
+        (job->asked.scope == HEARSAY_SCOPE_HOOD ? LIMIT_HOST_BYTES : 0) +
+        (job->base.client->is_bridge || job->base.client->is_gateway ? LIMIT_FILTER_BYTES : 0);
     size_t bare = CODEC_ENVELOPE_BYTES_MAX + job->query.k * result;
 
     bare += job->base.host->rules.notice_count * CODEC_NOTICE_BYTES_MAX;

@@ -49,7 +49,7 @@ def campus(make_place):
 
 def wheres(phone):
     """The places of the messages in the list."""
-    return [e.text for e in phone.all("#messages > li .meta p > bdi")]
+    return [e.text for e in phone.all("#messages > li .meta > bdi")]
 
 
 def current(phone):
@@ -107,7 +107,7 @@ def test_a_message_of_another_host(phone, campus):
 
 
 def wheres_of_one(phone):
-    return phone.text("article .meta p > bdi")
+    return phone.text("article .meta > bdi")
 
 
 def test_withdrawn_from_another_host(phone, campus):

@@ -32,7 +32,7 @@ STICKING_OUT = """
   return out;
 """
 
-# A field's label is part of what can be tapped on.
+# A field's label is part of what can be tapped on, and so is the card of a message's heading.
 SMALL_TARGETS = """
   const [least] = arguments, small = [];
   const targets = 'a[href], button, input:not([type=hidden]), select, textarea, summary';
@@ -40,7 +40,8 @@ SMALL_TARGETS = """
     if (!element.checkVisibility() || element.closest('.skip')) {
       continue;
     }
-    const boxes = [element, ...(element.labels || [])].map((e) => e.getBoundingClientRect());
+    const boxes = [element.closest('h3') ? element.closest('li') : element, ...(element.labels || [])]
+      .map((e) => e.getBoundingClientRect());
     const width = Math.max(...boxes.map((b) => b.right)) - Math.min(...boxes.map((b) => b.left));
     const height = Math.max(...boxes.map((b) => b.bottom)) - Math.min(...boxes.map((b) => b.top));
     if (width < least - 0.5 || height < least - 0.5) {

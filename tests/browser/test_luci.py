@@ -135,6 +135,8 @@ def change_each_field(luci):
     luci.find("web.enabled").click()
     Select(luci.find("web.network")).select_by_value("lan")
     luci.type("web.title", "B\u00fccherei ; Ost")
+    luci.type("web.subtitle", "Notes of our guests")
+    luci.type("web.topics", "Coffee, lost+found")
     luci.type("web.operator", "Jules Example, Main Street 1")
     luci.type("web.contact", "jules@example.org")
 

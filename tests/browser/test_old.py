@@ -86,7 +86,7 @@ GLUED = """
   const box = (e) => e.getBoundingClientRect();
   const groups = '.meta, .tools, .tools ul, .row, .top, .foot ul, .check';
   for (const group of document.querySelectorAll(groups)) {
-    const items = group.matches('.meta') ? group.querySelectorAll('p > *, :scope > :not(p)') : group.children;
+    const items = group.matches('div.meta') ? group.querySelectorAll('p > *, :scope > :not(p)') : group.children;
     const shown = [...items].filter((e) => e.checkVisibility() && box(e).width > 0);
     for (let i = 1; i < shown.length; i++) {
       const a = box(shown[i - 1]), b = box(shown[i]);

@@ -115,6 +115,23 @@ def test_a_gateway_that_speaks_for_itself_reads_only(make_gateway, rng):
         assert client.refused(pb.Stats()).code == "FORBIDDEN"
 
 
+def test_a_gateway_gets_filters_beside_payloads(make_gateway, rng):
+    """From them the page tells the topics of messages. They give way to payloads, and nobody else gets them."""
+    gateway = make_gateway()
+    with gateway.connect() as client, gateway.daemon.client() as other, gateway.connect("192.0.2.7") as phone:
+        deposit = wire.deposit_of(rng, LABELS)
+        other.call(deposit)
+        query = wire.query_of(LABELS, k=30, with_payload=True)
+        assert [one.filter for one in client.call(query).results] == [deposit.filter]
+        assert not client.call(wire.query_of(LABELS)).results[0].HasField("filter")
+        for reader in (other, phone):
+            assert not reader.call(query).results[0].HasField("filter")
+        for _ in range(20):
+            other.call(wire.deposit_of(rng, LABELS, payload=4000 * b"x"))
+        found = client.call(query).results
+        assert len(found) == 21 and not any(one.HasField("filter") for one in found)
+
+
 def test_a_gateway_that_speaks_for_a_client_is_that_client(make_gateway, rng):
     """It may write, has the limits of an address, and is no administrator."""
     gateway = make_gateway()

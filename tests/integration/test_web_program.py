@@ -151,6 +151,25 @@ def test_check_config_warns_of_nobody(tmp_path):
         assert ("who runs it" in done.stderr) == warns
 
 
+@pytest.mark.parametrize("value, says", [
+    ("coffee,,help", "a topic is empty; write topics with one comma between"),
+    ("coffee, Coffee", "`Coffee` is there twice"),
+    ("a topic of very many letters", "a topic may have 24 characters at most"),
+    (", ".join(f"t{number}" for number in range(21)), "there may be 20 topics at most"),
+    ("Coffee, lost+found", None),
+])
+def test_topics_are_checked(tmp_path, value, says):
+    file = tmp_path / "web.conf"
+    file.write_text(f"[web]\ntopics = {value}\n{USER}")
+    command = [conftest.program(HEARSAY_WEB), "--config", file]
+    done = subprocess.run([*command, "--print-config"], capture_output=True, text=True, timeout=wire.PATIENCE,
+                          check=False)
+    if says is None:
+        assert done.returncode == 0 and f"topics = {value}\n" in done.stdout, done.stderr
+    else:
+        assert done.returncode == 2 and f"`topics`: {says}" in done.stderr, done.stderr
+
+
 def check_config(web, config=""):
     """--check-config as the gateway's user, with the file of a page and more lines."""
     file = web.file + ".more"

@@ -111,7 +111,7 @@ static size_t count_listed(const int64_t *times_ms, size_t count, bool is_by_tim
         results[i].payload = hearsay_bytes("tea", 3);
         results[i].deposited_ms = times_ms[i];
     }
-    struct answer *answer = answer_of_results(&found, 2, is_by_time, "cafe");
+    struct answer *answer = answer_of_results(&found, 2, is_by_time, "cafe", NULL);
     assert_non_null(answer);
     const size_t listed = answer->list.count;
     assert_true(answer->list.has_older == (count > 3));

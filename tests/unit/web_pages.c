@@ -26,6 +26,7 @@ const struct web_pages_values web_pages_plain = {
                 "\xd8\xad\xd8\xaf\xd8\xa9."},
     .typed = "Is there still a place at the long table?\nWe are five.",
     .topics = {"jazz", "coffee"},
+    .offered = {.all = {{"Coffee", "coffee"}, {"Lost & found", "lost & found"}}, .count = 2},
     .media_type = "image/png",
     .title = "Caf\xc3\xa9 Lindenhof",
     .name = "hearsay.lan",
@@ -55,6 +56,7 @@ struct page web_pages_page(const struct web_pages_values *values, const struct l
     return (struct page){
         .lang = lang,
         .title = values->title,
+        .topics = &values->offered,
         .name = values->name,
         .store = "0123abcd",
         .here = "0123abce",
@@ -93,6 +95,7 @@ static struct board_message pages_message(const char *text, size_t number)
         .deposited_ms = PAGES_NOW_MS - PAGES_MIN_MS * (int64_t)(number * number * 7),
         .expires_ms = PAGES_NOW_MS + PAGES_MIN_MS * (int64_t)(13 + 97 * number),
         .similarity_ppm = 800000U / (uint32_t)(1 + number),
+        .topics = (uint32_t)number,
     };
 
     memset(message.id, (int)(number + 1), sizeof(message.id));

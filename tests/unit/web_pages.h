@@ -13,6 +13,7 @@ struct web_pages_values {
     const char *typed;                            /* into forms */
     const char *notices[2];                       /* of the operator; NULL: none */
     const char *topics[2];
+    struct topics offered; /* message i has those whose bits i has */
     const char *media_type;
     const char *title;
     const char *name;

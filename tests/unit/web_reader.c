@@ -189,10 +189,15 @@ static void reader_element(struct web_reader *reader, const struct element *elem
                     (strcmp(element->name, "input") == 0 && strcmp(element->type, "hidden") != 0);
 
     if (is_field) {
-        if (element->id[0] == '\0') {
+        bool is_in_label =
+            reader->depth > 0 && strcmp(reader->open[reader->depth - 1], "label") == 0;
+
+        if (element->id[0] == '\0' && !is_in_label) {
             reader_refuse(reader, "a field without an id");
         }
-        names_add(&reader->fields, element->id);
+        if (!is_in_label) {
+            names_add(&reader->fields, element->id);
+        }
     }
     if (strcmp(element->name, "script") == 0 && !element->has_integrity) {
         reader_refuse(reader, "a script without its hash");

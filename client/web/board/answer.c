@@ -125,7 +125,7 @@ static size_t whole_moments(const struct hearsay_results *results, size_t count,
 }
 
 struct answer *answer_of_results(const struct hearsay_results *results, size_t most,
-                                 bool is_by_time, const char *host)
+                                 bool is_by_time, const char *host, struct topics_finder *finder)
 {
     struct board_message one;
     size_t count = 0;
@@ -159,6 +159,7 @@ struct answer *answer_of_results(const struct hearsay_results *results, size_t m
     char *room = (char *)(messages + count);
     for (size_t i = 0, filled = 0; filled < count; i++) {
         if (borrow_of_host(&results->results[i], host, &messages[filled])) {
+            messages[filled].topics = topics_find(finder, &results->results[i]);
             message_own(&messages[filled++], &room);
         }
     }

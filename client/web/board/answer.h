@@ -19,9 +19,10 @@ size_t answer_count(const struct hearsay_results *results);
  * Copies the first `most` messages that are not sealed. NULL: no memory. `is_by_time`: the results
  * are sorted by time, the newest first. Then the copy ends between two milliseconds: it may have
  * fewer messages, because it leaves out those with the time of the first message that has no room.
+ * `finder` may be NULL.
  */
 struct answer *answer_of_results(const struct hearsay_results *results, size_t most,
-                                 bool is_by_time, const char *host);
+                                 bool is_by_time, const char *host, struct topics_finder *finder);
 
 /*
  * Lets the page behind an answer begin with the newest message that the answer leaves out of a

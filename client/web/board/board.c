@@ -390,18 +390,33 @@ static const struct hearsay_host *host_of(const struct board *board, const struc
     return hearsay_find_host(link_server(board->link), query_host(name));
 }
 
+/* Copies a list, with the topics of its messages. NULL: no memory. */
+static struct answer *list_copy(const struct board *board, const struct ask *ask,
+                                const struct hearsay_results *results, bool is_by_time)
+{
+    const struct hearsay_host *host = host_of(board, ask);
+    struct topics_finder *finder =
+        host != NULL && board->options.topics != NULL
+            ? topics_finder_new(board->options.topics, host, ask->view->place)
+            : NULL;
+    struct answer *answer = answer_of_results(results, board->options.per_page, is_by_time,
+                                              host != NULL ? host->name : ask->view->host, finder);
+
+    free(finder);
+    return answer;
+}
+
 /*
  * Keeps the answer of the first page if hearsayd left messages of a sender out of it and the page
  * is full all the same: others wait, so that this page is shown, with a share of each sender. A
  * wider answer, in which a share is larger, then says where the next page begins.
  */
-static void keep_fair(struct board *board, struct ask *ask, const struct hearsay_results *results,
-                      const char *host)
+static void keep_fair(struct board *board, struct ask *ask, const struct hearsay_results *results)
 {
     free(ask->fair);
     ask->fair = NULL;
     if (results->capped && ask->view->order == VIEW_NEWEST && ask->view->before_ms == INT64_MAX) {
-        ask->fair = answer_of_results(results, board->options.per_page, true, host);
+        ask->fair = list_copy(board, ask, results, true);
     }
     if (ask->fair != NULL && ask->fair->list.count < board->options.per_page) {
         free(ask->fair);
@@ -412,14 +427,12 @@ static void keep_fair(struct board *board, struct ask *ask, const struct hearsay
 static void take_answer(struct board *board, struct ask *ask, const struct hearsay_reply *reply)
 {
     const struct hearsay_host *host = host_of(board, ask);
-    const char *name = NULL;
     struct answer *answer = NULL;
 
     switch (reply->response.kind) {
     case HEARSAY_RESPONSE_RESULTS:
-        name = host != NULL ? host->name : ask->view->host;
         if (!ask->is_wide) {
-            keep_fair(board, ask, &reply->response.results, name);
+            keep_fair(board, ask, &reply->response.results);
         }
         if (list_ask_wider(board, ask, &reply->response.results)) {
             return;
@@ -429,8 +442,8 @@ static void take_answer(struct board *board, struct ask *ask, const struct hears
             ask->fair = NULL;
             answer_begin_older(answer, &reply->response.results);
         } else {
-            answer = answer_of_results(&reply->response.results, board->options.per_page,
-                                       ask->view->order == VIEW_NEWEST, name);
+            answer =
+                list_copy(board, ask, &reply->response.results, ask->view->order == VIEW_NEWEST);
         }
         if (answer != NULL && list_is_part(board, ask, &reply->response.results)) {
             answer->list.has_older = true;

@@ -100,6 +100,7 @@ static int make_board(struct program *program, char *out_reason)
         .per_page = config->per_page,
         .views = config->views,
         .upstreams = config->upstreams,
+        .topics = &config->topics,
     };
     int rc = board_new(&board, &program->board);
 

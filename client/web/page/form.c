@@ -308,6 +308,26 @@ static void form_write_lifetimes(struct html *html, const struct page *page,
     html_raw(html, "</select>\n");
 }
 
+/* The topics that are offered, as boxes to tick; those that are read are ticked. */
+static void form_write_topics(struct html *html, const struct page *page)
+{
+    if (page->topics->count == 0) {
+        return;
+    }
+    html_raw(html, "<p class=\"row\" role=\"group\"");
+    html_attribute(html, "aria-label", lang_text(page->lang, "form.topics"));
+    html_raw(html, ">\n");
+    for (size_t i = 0; i < page->topics->count; i++) {
+        const struct topic *topic = &page->topics->all[i];
+        bool is_read = view_find_topic(page->view, topic->normalised) < page->view->topic_count;
+
+        html_raw(html, "<label><input type=\"checkbox\" name=\"t\"");
+        html_attribute(html, "value", topic->text);
+        html_between(html, is_read ? " checked>" : ">", topic->text, "</label>");
+    }
+    html_raw(html, "</p>\n");
+}
+
 static void form_write_choices(struct html *html, const struct page *page,
                                const struct page_form *form, const struct page_error *error)
 {
@@ -394,6 +414,7 @@ void page_write_form(struct html *html, const struct page *page, const struct pa
     page_write_form_fields(html, page);
     html_hidden(html, "here", page->here);
     page_write_hidden_hole(html, "id", HTML_HOLE_SEED);
+    form_write_topics(html, page);
     form_write_choices(html, page, form, error);
     lang_write_element(html, page->lang, "button", "button wide send", "form.send");
     form_write_languages(html, page);

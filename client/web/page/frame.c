@@ -171,9 +171,15 @@ uint64_t page_seconds_since(const struct page *page, int64_t ms)
  * nobody sees. */
 static void time_begin(struct html *html, int64_t ms)
 {
-    html_raw(html, "<span data-ms=\"");
+    html_raw(html, "<i data-ms=\"");
     html_number(html, ms < 0 ? 0 : (uint64_t)ms);
     html_raw(html, "\">");
+}
+
+void page_write_comma(struct html *html, const struct page *page)
+{
+    lang_write(html, page->lang, "item.comma", NULL, NULL);
+    html_raw(html, " ");
 }
 
 void page_write_times(struct html *html, const struct page *page,
@@ -183,10 +189,11 @@ void page_write_times(struct html *html, const struct page *page,
 
     time_begin(html, message->deposited_ms);
     lang_write_ago(html, page->lang, page_seconds_since(page, message->deposited_ms), is_about);
-    html_raw(html, "</span>\n");
+    html_raw(html, "</i>");
+    page_write_comma(html, page);
     time_begin(html, message->expires_ms);
     lang_write_gone(html, page->lang, page_seconds_until(page, message->expires_ms), is_about);
-    html_raw(html, "</span>");
+    html_raw(html, "</i>");
 }
 
 void page_write_where(struct html *html, const struct page *page, const char *host)
@@ -197,7 +204,8 @@ void page_write_where(struct html *html, const struct page *page, const char *ho
     } else {
         html_string(html, host);
     }
-    html_raw(html, "</bdi>\n");
+    html_raw(html, "</bdi>");
+    page_write_comma(html, page);
 }
 
 /* --- the frame -------------------------------------------------------------------------------- */
@@ -323,17 +331,23 @@ void page_begin(struct html *html, const struct page *page, const char *heading,
     lang_write_element(html, page->lang, "h1", NULL, heading);
 }
 
-void page_begin_list(struct html *html, const struct page *page, const size_t *count)
+/* Writes what the page is, in a line. */
+static void subtitle_write(struct html *html, const struct page *page)
+{
+    if (page->subtitle != NULL) {
+        html_between(html, "<p class=\"soft\"><bdi>", page->subtitle, "</bdi></p>\n");
+    } else {
+        lang_write_element(html, page->lang, "p", "soft", "list.subtitle");
+    }
+}
+
+void page_begin_list(struct html *html, const struct page *page)
 {
     page_begin_document(html, page, NULL, NULL);
     html_raw(html, "<div>\n<h1><a");
     page_write_href(html, page, "/", NULL);
     html_between(html, "><bdi>", page->title, "</bdi></a></h1>\n");
-    if (count != NULL && *count > 0) {
-        html_raw(html, "<p class=\"soft\">");
-        lang_write_count(html, page->lang, "list.count", *count);
-        html_raw(html, "</p>\n");
-    }
+    subtitle_write(html, page);
     html_raw(html, "</div>\n</header>\n<main id=\"main\" tabindex=\"-1\">\n");
 }
 

@@ -15,9 +15,9 @@ enum {
  * page, for the links to other languages; NULL: these lead to the list. */
 void page_begin(struct html *html, const struct page *page, const char *heading, const char *path);
 
-/* The same for the list, whose <h1> is the title of the place. `count`: messages; NULL: none is
- * said. */
-void page_begin_list(struct html *html, const struct page *page, const size_t *count);
+/* The same for the list, whose <h1> is the title of the place, and a line below it says what the
+ * page is. */
+void page_begin_list(struct html *html, const struct page *page);
 
 /* Begins and ends a document without style, script and links to other pages. */
 void page_begin_bare(struct html *html, const struct page *page, const char *heading);
@@ -77,7 +77,10 @@ void page_write_plurals(struct html *html, const struct page *page, const char *
 uint64_t page_seconds_until(const struct page *page, int64_t ms);
 uint64_t page_seconds_since(const struct page *page, int64_t ms);
 
-/* Where a message is: the name of another host, or "Here" for NULL. */
+/* Writes what stands between two pieces of a line, such as the times of a message. */
+void page_write_comma(struct html *html, const struct page *page);
+
+/* Where a message is, and a comma: the name of another host, or "Here" for NULL. */
 void page_write_where(struct html *html, const struct page *page, const char *host);
 
 /* Writes the times of a message: how long ago, and when it goes. */
@@ -88,7 +91,8 @@ void page_write_times(struct html *html, const struct page *page,
  */
 bool page_older_of(const struct board_list *list, struct view *view);
 
-/* Writes what stands for a message that is no text: its media type and its size. */
+/* Writes, within an element, what stands for a message that is no text: its media type and its
+ * size. */
 void page_write_kind(struct html *html, const struct page *page,
                      const struct board_message *message);
 

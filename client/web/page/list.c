@@ -26,16 +26,15 @@ static void item_write_nearness(struct html *html, const struct page *page,
                                 const struct board_message *message)
 {
     static const char *const keys[] = {"near.far", "near.near", "near.very"};
-    static const char *const bars[] = {"<i></i></span>", "<b></b></span>", "<u></u></span>"};
-    unsigned band = message_band(message);
 
-    html_raw(html, "\n<span>");
-    lang_write(html, page->lang, keys[band - 1], NULL, NULL);
-    html_raw(html, bars[band - 1]);
+    page_write_comma(html, page);
+    lang_write(html, page->lang, keys[message_band(message) - 1], NULL, NULL);
 }
 
-static void item_write_link(struct html *html, const struct page *page,
-                            const struct board_message *message, const char *key)
+/* Begins the heading of a message, which is its first line and the link to its page. style.css
+ * stretches the link over the card. */
+static void item_begin_heading(struct html *html, const struct page *page,
+                               const struct board_message *message)
 {
     char path[PAGE_PATH_BYTES];
     struct view view;
@@ -47,9 +46,9 @@ static void item_write_link(struct html *html, const struct page *page,
         there.view = &view;
     }
     page_path_of(message->id, path);
-    html_raw(html, "<a");
+    html_raw(html, "<h3><a");
     page_write_href(html, &there, path, NULL);
-    lang_write_between(html, page->lang, ">", key, "</a>");
+    html_raw(html, ">");
 }
 
 /*
@@ -79,11 +78,33 @@ static bool text_is_high(const char *text, size_t count)
     return lines > LIST_LINES_MAX;
 }
 
+/* Writes the text of a message, or what stands for it. Whether that is all of it. */
+static bool item_write_text(struct html *html, const struct page *page,
+                            const struct board_message *message)
+{
+    static const char heading_end[] = "</a></h3>";
+    bool is_whole = true;
+
+    item_begin_heading(html, page, message);
+    if (message->text != NULL) {
+        is_whole = html_message_within(html, heading_end, message->text, message->bytes,
+                                       PAGE_TEXT_CHARACTERS, LIST_LINES_MAX) &&
+                   !text_is_high(message->text, message->bytes);
+    } else if (message->is_omitted) {
+        is_whole = false;
+        lang_write(html, page->lang, "item.omitted", NULL, NULL);
+        html_raw(html, heading_end);
+    } else {
+        page_write_kind(html, page, message);
+        html_raw(html, heading_end);
+    }
+    return is_whole;
+}
+
 void page_write_item(struct html *html, const struct page *page,
                      const struct board_message *message, bool shows_nearness)
 {
     char id[PAGE_ID_TEXT_BYTES];
-    bool is_whole = true;
 
     html_raw(html, "<li");
     if (message->host != NULL) { /* else the script takes the id of the link */
@@ -92,18 +113,9 @@ void page_write_item(struct html *html, const struct page *page,
         html_raw(html, id);
         html_raw(html, "\"");
     }
-    html_raw(html, "><article><div class=\"text\">");
-    if (message->text != NULL) {
-        is_whole =
-            html_message(html, message->text, message->bytes, PAGE_TEXT_CHARACTERS, LIST_LINES_MAX);
-        is_whole = is_whole && !text_is_high(message->text, message->bytes);
-    } else if (message->is_omitted) {
-        lang_write_element(html, page->lang, "p", "soft", "item.omitted");
-        is_whole = false;
-    } else {
-        page_write_kind(html, page, message);
-    }
-    html_raw(html, "</div><div class=\"meta\"><p>");
+    html_raw(html, "><div class=\"text\">");
+    bool is_whole = item_write_text(html, page, message);
+    html_raw(html, "</div><p class=\"meta\">");
     if (page->view->is_hood) {
         page_write_where(html, page, message->host);
     }
@@ -111,9 +123,15 @@ void page_write_item(struct html *html, const struct page *page,
     if (shows_nearness) {
         item_write_nearness(html, page, message);
     }
-    html_raw(html, "</p>");
-    item_write_link(html, page, message, is_whole ? "item.details" : "item.more");
-    html_raw(html, "</div></article></li>");
+    for (size_t i = 0; i < page->topics->count; i++) {
+        if ((message->topics >> i & 1U) != 0) {
+            html_between(html, " <bdi>", page->topics->all[i].text, "</bdi>");
+        }
+    }
+    if (!is_whole) {
+        lang_write_between(html, page->lang, " <b>", "item.more", "</b>");
+    }
+    html_raw(html, "</p></li>");
 }
 
 /* --- order and topics ------------------------------------------------------------------------- */
@@ -166,12 +184,13 @@ static void hood_write(struct html *html, const struct page *page)
                        "</p></div>\n");
 }
 
-/* Writes a chip that takes a topic away; `topic` NULL: "now". */
+/* Writes a chip that takes a topic away; `topic` NULL: "now". `attributes` of the link, or "". */
 static void chip_write(struct html *html, const struct page *page, const struct view *without,
-                       const char *topic)
+                       const char *attributes, const char *topic)
 {
     html_raw(html, "<li><a class=\"chip\"");
     page_write_view_href(html, without);
+    html_raw(html, attributes);
     html_raw(html, ">");
     if (topic == NULL) {
         lang_write(html, page->lang, "topics.now", NULL, NULL);
@@ -182,31 +201,86 @@ static void chip_write(struct html *html, const struct page *page, const struct 
                        "</span><span aria-hidden=\"true\">\xc3\x97</span></a></li>\n");
 }
 
+/* The index of a topic of the view among those that are offered; their number: it is not there. */
+static size_t topic_find(const struct page *page, const char *topic)
+{
+    size_t i = 0;
+
+    while (i < page->topics->count && strcmp(page->topics->all[i].normalised, topic) != 0) {
+        i++;
+    }
+    return i;
+}
+
+/* The view without its topic `at`. */
+static struct view view_without(const struct view *view, size_t at)
+{
+    struct view without = *view;
+
+    without.topic_count--;
+    without.before_ms = INT64_MAX;
+    memmove(without.topics[at], without.topics[at + 1],
+            (view->topic_count - at - 1) * sizeof(without.topics[0]));
+    return without;
+}
+
+/* The topics that are offered: a tap shows the messages with one, or takes it away again. */
+static void topics_write(struct html *html, const struct page *page)
+{
+    if (page->topics->count == 0) {
+        return;
+    }
+    html_raw(html, "<nav");
+    html_attribute(html, "aria-label", lang_text(page->lang, "form.topics"));
+    html_raw(html, "><ul>\n");
+    for (size_t i = 0; i < page->topics->count; i++) {
+        const struct topic *topic = &page->topics->all[i];
+        struct view view = *page->view;
+        size_t at = view_find_topic(&view, topic->normalised);
+
+        if (at < view.topic_count) {
+            view = view_without(&view, at);
+            chip_write(html, page, &view, " aria-current=\"true\"", topic->text);
+            continue;
+        }
+        view.topic_count = 1;
+        view.before_ms = INT64_MAX;
+        memcpy(view.topics[0], topic->normalised, strlen(topic->normalised) + 1);
+        html_raw(html, "<li><a");
+        page_write_view_href(html, &view);
+        html_between(html, ">", topic->text, "</a></li>\n");
+    }
+    html_raw(html, "</ul></nav>\n");
+}
+
+/* What is chosen besides the topics that are offered. */
 static void chips_write(struct html *html, const struct page *page)
 {
     const struct view *view = page->view;
+    size_t count = view->is_now;
 
-    if (view->topic_count == 0 && !view->is_now) {
+    for (size_t i = 0; i < view->topic_count; i++) {
+        count += topic_find(page, view->topics[i]) == page->topics->count;
+    }
+    if (count == 0) {
         return;
     }
     html_raw(html, "<ul");
     html_attribute(html, "aria-label", lang_text(page->lang, "topics.chosen"));
     html_raw(html, ">\n");
     for (size_t i = 0; i < view->topic_count; i++) {
-        struct view without = *view;
+        struct view without = view_without(view, i);
 
-        without.topic_count--;
-        without.before_ms = INT64_MAX;
-        memmove(without.topics[i], without.topics[i + 1],
-                (view->topic_count - i - 1) * sizeof(without.topics[0]));
-        chip_write(html, page, &without, view->topics[i]);
+        if (topic_find(page, view->topics[i]) == page->topics->count) {
+            chip_write(html, page, &without, "", view->topics[i]);
+        }
     }
     if (view->is_now) {
         struct view without = *view;
 
         without.is_now = false;
         without.before_ms = INT64_MAX;
-        chip_write(html, page, &without, NULL);
+        chip_write(html, page, &without, "", NULL);
     }
     html_raw(html, "</ul>\n");
 }
@@ -218,8 +292,7 @@ static void topics_write_form(struct html *html, const struct page *page)
     if (view->topic_count >= VIEW_TOPICS_MAX) {
         return;
     }
-    lang_write_between(html, page->lang, "<details>\n<summary>", "topics.open",
-                       "</summary>\n<form method=\"get\" action=\"/\">\n");
+    html_raw(html, "<form method=\"get\" action=\"/\">\n");
     page_write_kept_fields(html, page);
     for (size_t i = 0; i < view->topic_count; i++) {
         html_hidden(html, "t", view->topics[i]);
@@ -238,23 +311,8 @@ static void topics_write_form(struct html *html, const struct page *page)
                        "aria-describedby=\"topic-help\"></div>\n<button class=\"button quiet\">");
     lang_write(html, page->lang, "topics.show", NULL, NULL);
     lang_write_between(html, page->lang, "</button>\n</div>\n<p class=\"help\" id=\"topic-help\">",
-                       "topics.help", "</p>\n</form>\n</details>\n");
+                       "topics.help", "</p>\n</form>\n");
 }
-
-static void tools_write(struct html *html, const struct page *page)
-{
-    html_raw(html, "<div class=\"tools\">\n<nav");
-    html_attribute(html, "aria-label", lang_text(page->lang, "order.label"));
-    html_raw(html, ">\n<ul>\n");
-    order_write_link(html, page, VIEW_NEWEST, "order.newest");
-    order_write_link(html, page, VIEW_NEAREST, "order.nearest");
-    html_raw(html, "</ul>\n</nav>\n");
-    chips_write(html, page);
-    topics_write_form(html, page);
-    html_raw(html, "</div>\n");
-}
-
-/* --- the list --------------------------------------------------------------------------------- */
 
 /* Whether the messages fall into two bands or more. */
 static bool list_shows_nearness(const struct board_list *list)
@@ -266,6 +324,39 @@ static bool list_shows_nearness(const struct board_list *list)
     }
     return false;
 }
+
+static void order_write(struct html *html, const struct page *page)
+{
+    html_raw(html, "<nav");
+    html_attribute(html, "aria-label", lang_text(page->lang, "order.label"));
+    html_raw(html, ">\n<ul>\n");
+    order_write_link(html, page, VIEW_NEWEST, "order.newest");
+    order_write_link(html, page, VIEW_NEAREST, "order.nearest");
+    html_raw(html, "</ul>\n</nav>\n");
+}
+
+static void tools_write(struct html *html, const struct page *page, const struct board_list *list)
+{
+    bool has_order = page->view->order == VIEW_NEAREST || page->view->is_hood || list->has_older ||
+                     list_shows_nearness(list); /* else both orders show the same, or nearly */
+    bool has_topics = page->topics->count > 0;
+
+    html_raw(html, "<div class=\"tools\">\n");
+    if (has_order && !has_topics) {
+        order_write(html, page);
+    }
+    topics_write(html, page);
+    chips_write(html, page);
+    lang_write_between(html, page->lang, "<details>\n<summary>",
+                       has_topics ? "topics.more" : "topics.open", "</summary>\n");
+    if (has_order && has_topics) {
+        order_write(html, page);
+    }
+    topics_write_form(html, page);
+    html_raw(html, "</details>\n</div>\n");
+}
+
+/* --- the list --------------------------------------------------------------------------------- */
 
 /* Written above messages, too: they may all leave an open page. */
 static void list_write_empty(struct html *html, const struct page *page, bool is_hidden,
@@ -403,7 +494,7 @@ static void list_write_body(struct html *html, const struct page *page,
                             const struct board_list *list, bool can_leave)
 {
     hood_write(html, page);
-    tools_write(html, page);
+    tools_write(html, page, list);
     if (list->age_ms > PAGE_STALE_MS) {
         html_raw(html, "<div class=\"notice\">");
         lang_write_element(html, page->lang, "p", NULL, "list.stale");
@@ -428,7 +519,7 @@ void page_write_list(struct html *html, const struct page *page, const struct pa
     if (error == NULL && list->list == NULL) {
         error = &away;
     }
-    page_begin_list(html, page, list->list == NULL ? NULL : &list->list->count);
+    page_begin_list(html, page);
     list_write_house(html, page);
     if (error != NULL) {
         page_write_notice(html, page, error, list->form->text != NULL);

@@ -7,11 +7,11 @@
 void page_write_kind(struct html *html, const struct page *page,
                      const struct board_message *message)
 {
-    lang_write_between(html, page->lang, "<p class=\"soft\">", "item.kind", " (<bdi>");
+    lang_write_between(html, page->lang, "", "item.kind", " (<bdi>");
     html_string(html, message->media_type);
     html_raw(html, "</bdi>, <bdi>");
     lang_write_count(html, page->lang, "item.bytes", message->bytes);
-    html_raw(html, "</bdi>)</p>");
+    html_raw(html, "</bdi>)");
 }
 
 static void message_write_text(struct html *html, const struct page *page,
@@ -19,17 +19,19 @@ static void message_write_text(struct html *html, const struct page *page,
 {
     html_raw(html, "<article class=\"card\">\n<div class=\"text\">");
     if (message->text == NULL) {
+        html_raw(html, "<p class=\"soft\">");
         page_write_kind(html, page, message);
+        html_raw(html, "</p>");
     } else if (!html_message(html, message->text, message->bytes, PAGE_MESSAGE_CHARACTERS,
                              PAGE_MESSAGE_LINES)) {
         html_raw(html, "<p>\xe2\x80\xa6</p>");
     }
-    html_raw(html, "</div>\n<div class=\"meta\">\n<p>");
+    html_raw(html, "</div>\n<p class=\"meta\">");
     if (page->view->at[0] != '\0') {
         page_write_where(html, page, page->view->at);
     }
     page_write_times(html, page, message);
-    html_raw(html, "</p>\n</div>\n</article>\n");
+    html_raw(html, "</p>\n</article>\n");
 }
 
 /* Begins a form behind a heading that opens it, with its hidden fields. */

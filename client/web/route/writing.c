@@ -55,6 +55,18 @@ static bool read_ttl(const char *text, uint32_t *out_ttl_s)
     return is_right;
 }
 
+/* What was typed into the field of topics, which is behind the boxes of those that are offered. */
+static const char *read_typed_topics(struct visit *visit)
+{
+    const char *typed = visit_field(visit, "t");
+
+    for (const struct form_field *field = form_find(&visit->form, "t"); field != NULL;
+         field = form_next(&visit->form, field)) {
+        typed = field->value;
+    }
+    return typed;
+}
+
 /* Keeps what was typed, so that an error can show it again. */
 static void keep_fields(struct visit *visit)
 {
@@ -70,7 +82,7 @@ static void keep_fields(struct visit *visit)
         visit->text = visit->body + (text->value - visit->body); /* not const */
         visit->text_bytes = normalise_text(visit->text);
     }
-    visit->topics = visit_field(visit, "t");
+    visit->topics = read_typed_topics(visit);
     if (seed != NULL && secret_read_hex(seed, bytes)) {
         secret_write_hex(bytes, visit->seed);
     }

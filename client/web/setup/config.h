@@ -14,6 +14,7 @@
 
 #include "client/web/http.h"
 #include "client/web/lang.h"
+#include "client/web/topics.h"
 #include "daemon/settings/listener.h"
 #include "daemon/settings/value.h"
 #include "daemon/system/log.h"
@@ -73,6 +74,7 @@ struct web_config {
     char server[WEB_CONFIG_PATH_BYTES];           /* the gateway's socket of hearsayd */
     char host[WEB_CONFIG_HOST_BYTES];             /* "": the first */
     char title[WEB_CONFIG_TEXT_BYTES];            /* of the place */
+    char subtitle[WEB_CONFIG_TEXT_BYTES];         /* the line below it; "": ours */
     char operator_name[WEB_CONFIG_TEXT_BYTES];    /* "": not said */
     char contact[WEB_CONFIG_TEXT_BYTES];          /* "": not said */
     char rules[WEB_CONFIG_RULES_BYTES];           /* lines, a line feed behind each; "": none */
@@ -83,6 +85,7 @@ struct web_config {
     char user[WEB_CONFIG_USER_BYTES]; /* the user to become; "": stay the same user */
     bool no_call_filter;              /* call_filter = no */
     enum web_portal portal;
+    struct topics topics;                  /* offered to read and to leave with */
     char wifi_ssid[WEB_CONFIG_SSID_BYTES]; /* "": not said */
     char wifi_password[WEB_CONFIG_PASSWORD_BYTES];
     char language[8]; /* "auto": what the browser asks for */

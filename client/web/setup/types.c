@@ -329,6 +329,35 @@ const struct settings_own web_type_host = {
     .print = text_print,
 };
 
+static int topics_set(const struct settings_source *source, const struct settings_key *key,
+                      void *base, const char *value)
+{
+    struct web_config *config = base;
+    char why[TOPICS_WHY_BYTES];
+
+    return topics_read(value, &config->topics, why)
+               ? 0
+               : settings_refuse(source, "`%s`: %s", key->name, why);
+}
+
+static void topics_print(const struct settings_key *key, const void *base, FILE *out)
+{
+    const struct topics *topics = &((const struct web_config *)base)->topics;
+
+    for (size_t i = 0; i < topics->count; i++) {
+        (void)fprintf(out, i == 0 ? "%s = %s" : "%s%s", i == 0 ? key->name : ", ",
+                      topics->all[i].text);
+    }
+    (void)fputs(topics->count > 0 ? "\n" : "", out);
+}
+
+const struct settings_own web_type_topics = {
+    .name = "topics",
+    .form = "topics with commas between, such as coffee, help",
+    .set = topics_set,
+    .print = topics_print,
+};
+
 /* --- who may moderate ------------------------------------------------------------------------- */
 
 bool web_prefix_has(const struct web_config_prefix *prefix, uint8_t family, const uint8_t *address)

@@ -211,7 +211,7 @@
 
   function timesUpdate() {
     for (const item of [...list.children]) {
-      const [left, goes] = item.querySelectorAll('span[data-ms]');
+      const [left, goes] = item.querySelectorAll('[data-ms]');
       if (!left || !goes) {
         continue;
       }
@@ -239,6 +239,14 @@
     }
     item.remove();
     emptyShow();
+  }
+
+  // A tap on the text of a card is one on its link; the end of a selection is not.
+  function cardTap(event) {
+    const item = event.target.closest('li');
+    if (item && !event.target.closest('a, button') && !String(getSelection())) {
+      item.querySelector('a').click();
+    }
   }
 
   function emptyShow() {
@@ -297,7 +305,7 @@
   }
 
   function itemMs(item) {
-    const left = item.querySelector('span[data-ms]');
+    const left = item.querySelector('[data-ms]');
     return left ? Number(left.dataset.ms) : 0;
   }
 
@@ -760,6 +768,7 @@
     showAgain.textContent = list.dataset.hidden;
     list.after(showAgain);
     leftShow();
+    list.addEventListener('click', cardTap);
     itemsUpdate(itemsSee());
     if (body.dataset.now) {
       setInterval(timesUpdate, 30000);

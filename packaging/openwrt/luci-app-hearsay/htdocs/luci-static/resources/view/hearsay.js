@@ -39,6 +39,19 @@ function checkText(section_id, value) {
 	return true;
 }
 
+function checkTopics(section_id, value) {
+	const topics = value.split(',').map((topic) => topic.trim());
+	const names = topics.map((topic) => topic.normalize('NFKC').toLowerCase().replace(/^#\s*/, ''));
+
+	if (value !== '' && topics.some((topic) => topic === '' || [...topic].length > 24))
+		return _('Topics of 1 to 24 characters with one comma between, such as: coffee, help');
+	if (topics.length > 20)
+		return _('At most 20 topics.');
+	if (new Set(names).size < names.length)
+		return _('Each topic once.');
+	return true;
+}
+
 function checkHours(section_id, value) {
 	const time = '(?:[01][0-9]|2[0-3]):[0-5][0-9]';
 	const lines = L.toArray(this.formvalue(section_id));
@@ -239,6 +252,15 @@ function addPage(map) {
 	option = section.option(form.Value, 'title', _('Title'), _('The name of the place, the heading of the page.'));
 	option.placeholder = 'Hearsay';
 	option.validate = checkText;
+
+	option = section.option(form.Value, 'subtitle', _('Line below the name'),
+		_('What the page is, in your words. Otherwise it says so in the language of the phone.'));
+	option.validate = checkText;
+
+	option = section.option(form.Value, 'topics', _('Topics'),
+		_('To read and to leave with by one tap, with commas between: up to 20, each of at most 24 characters.'));
+	option.placeholder = 'coffee, lost+found, help';
+	option.validate = checkTopics;
 
 	option = section.option(form.Value, 'operator', _('Operator'),
 		_('Who runs the board. Guests see this on the page "Who can read what"; the law of many countries demands it.'));
