@@ -343,7 +343,7 @@ def test_firefox_keeps_a_moderators_reason(firefox, desk_relay, way):
     if way == "back":
         desk_relay.refuses = True
         firefox.click(REMOVE)
-        wire.wait_until(lambda: firefox.url() == address + "act", "an error page", pause=0.05)
+        wire.wait_until(lambda: firefox.url().endswith("/act"), "an error page", pause=0.05)
         assert desk_relay.refused > 0
         desk_relay.refuses = False
         firefox.back()

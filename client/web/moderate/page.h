@@ -29,17 +29,27 @@ struct desk_act {
 };
 
 #define DESK_NEWEST "newest"
-#define DESK_ACTION "/act" /* the address that forms go to */
+#define DESK_ACTION "act" /* the last part of the address that forms go to */
+
+/* What a page shows, by the last part of its address. */
+enum desk_view { DESK_VIEW_DECIDE, DESK_VIEWS };
+
+/* The last part of the address; "" of the first view. desk_view_find: DESK_VIEWS if there is none.
+ */
+const char *desk_view_name(enum desk_view view);
+enum desk_view desk_view_find(const char *name);
 
 /* What all parts have. Borrowed. */
 struct desk {
     const struct lang *lang;
     const char *language; /* that was chosen on the page; "": none */
     const char *title;    /* of the place */
-    const char *token;    /* of the login; "": nobody is logged in */
+    const char *token;    /* of the login, in all addresses; "": nobody is logged in */
     const char *ticket;   /* of the form for the password */
+    uint32_t session_s;   /* after which a login ends */
     const char *page;     /* of all messages: its cursor as digits; DESK_NEWEST: the first page */
-    int64_t now_ms;       /* of hearsayd */
+    enum desk_view view;
+    int64_t now_ms; /* of hearsayd */
     bool is_clock_trusted;
 };
 
@@ -79,8 +89,8 @@ size_t desk_all(struct html *html, const struct desk *desk,
 /* What stands there instead of the lists where all are empty. */
 void desk_empty(struct html *html, const struct desk *desk);
 
-/* Ends the page, with the languages. They keep what was pressed before; NULL: the page of all
- * messages. */
+/* Ends the page, with the languages. Where nobody is logged in, they keep what was pressed before.
+ */
 void desk_end(struct html *html, const struct desk *desk, const struct desk_act *act);
 
 #endif

@@ -4,14 +4,21 @@
 // it, which tests/unit/script_syntax.py checks.
 'use strict';
 (() => {
-  // Each page with a login answers a form, and for a browser it would stay that form in the tab's history: on
-  // Back it asks whether to send the form again. As a page of another address it is loaded anew.
-  if (location.pathname !== '/') {
+  // A form is answered with another address, but not where the password is asked for. For a browser that page
+  // would stay the form in the tab's history: on Back it asks whether to send the form again.
+  if (location.pathname.endsWith('/act')) {
     history.replaceState(null, '', '/' + location.hash);
   }
 
-  // By the id of a field. Back and a reload lead to the form for the password, whose answer is a new entry of the
-  // tab's history. So this is kept for the tab, and not for the entry as on the guests' page.
+  // Back may bring a page whole out of the browser's memory, as it was before what was done, or before "Log out".
+  addEventListener('pageshow', (event) => {
+    if (event.persisted) {
+      location.reload();
+    }
+  });
+
+  // By the id of a field. Each act, and each login, is a new entry of the tab's history. So this is kept for the
+  // tab, and not for the entry as on the guests' page. The address of the page is in no storage.
   let typed = {};
   try {
     typed = JSON.parse(sessionStorage.getItem('typed')) || {};
