@@ -188,7 +188,7 @@ def test_the_password(make_desk):
     page = desk.log_in()
     assert page.status == 200 and "Nothing to decide" in page.text
     assert "Set-Cookie" not in page.headers and page.headers["Cache-Control"] == "no-store"
-    assert desk.token not in re.sub(r'action="/[0-9a-f]{64}/', "", page.text)
+    assert desk.token not in re.sub(r'(?:action|href)="/[0-9a-f]{64}/', "", page.text)
     assert scripts(page.text) == 1
     for number in range(3):
         assert desk.log_in(f"wrong {number}").status == 403
@@ -670,6 +670,120 @@ def test_hearsayd_goes_and_comes(make_desk, rng):
     assert away.status == 200 and "does not answer right now" in away.text
     desk.daemon.restart()
     assert "Nothing to decide" in desk.look().text
+
+
+# --- notices, bans, decisions, kinds --------------------------------------------------------------
+
+
+def test_notices(make_desk):
+    """Put up, listed with the end, taken down; one that is refused stays in its field."""
+    desk = make_desk()
+    desk.log_in()
+    assert "There is nothing here." in desk.look(view="notices").text
+    page = desk.press(v="notices", do="notice", text="The bar <closes> at one.", until="10800", lang="en")
+    assert "It is up." in page.text and "The bar &lt;closes&gt; at one." in page.text
+    assert "gone in " in page.text and "<bdi>en</bdi>" in page.text
+    assert "It is up." in desk.press(v="notices", do="notice", text="No end").text
+    with desk.daemon.administrator() as operator:
+        notices = operator.call(pb.Notice()).notices
+    assert [(one.text, one.lang, one.until_ms > 0) for one in notices] == [
+        ("The bar <closes> at one.", "en", True), ("No end", "", False)]
+    long = "x" * 501
+    refused = desk.press(v="notices", do="notice", text=long).text
+    assert "too much text" in refused and f'value="{long}"' in refused
+    assert long in desk.look(view="notices").text, "until one is put up"
+    for number in range(3):
+        desk.press(v="notices", do="notice", text=f"one more, {number}")
+    full = desk.press(v="notices", do="notice", text="the sixth").text
+    assert "five notices are up" in full and 'value="the sixth"' in full
+    numbers = re.findall(r'name="number" value="(\d)"', full)
+    assert len(numbers) == 5
+    page = desk.press(v="notices", do="unnotice", number=numbers[0]).text
+    assert "It is taken down." in page and "The bar" not in page and 'value="the sixth"' in page
+    page = desk.press(v="notices", do="notice", text="the sixth").text
+    assert "It is up." in page and 'value="the sixth"' not in page
+    for fields in ({"do": "notice"}, {"do": "unnotice"}, {"do": "unnotice", "number": "x"}):
+        assert desk.press(v="notices", **fields).status == 200
+
+
+def test_bans(make_desk, rng):
+    """Listed, in pages, and lifted: the same text is taken again."""
+    desk = make_desk()
+    message = leave_text(desk, rng, "buy this")
+    desk.log_in()
+    desk.press(do="remove", id=message.hex(), ban="1")
+    page = desk.look(view="bans").text
+    assert "A text" in page
+    what = re.search(r'name="what" value="(t[0-9a-f]{64})"', page).group(1)
+    with desk.daemon.administrator() as operator:
+        for number in range(60):
+            operator.call(pb.Ban(payload_hash=bytes([number]) * 32))
+        operator.call(pb.Ban(filter=wire.deposit_of(rng, ["topic:spam"]).filter))
+    first = desk.look(view="bans").text
+    place = re.search(r'name="p" value="(\d+)".*?>Next</button>', first, re.DOTALL).group(1)
+    second = desk.look(view="bans", p=place).text
+    shown = re.findall(r'name="what" value="(\w+)"', first) + re.findall(r'name="what" value="(\w+)"', second)
+    assert len(shown) == len(set(shown)) == 62 and "A context" in second and "Next" not in second
+    for one in (what, next(one for one in shown if one[0] == "c")):
+        assert "not refused any more" in desk.press(v="bans", do="unban", what=one).text
+    with desk.daemon.client() as client:
+        client.call(wire.deposit_of(rng, ["topic:moderation"], payload=b"buy this"))
+    for wrong in ("", "t", "x00", "tzz", "t" + "00" * 600):
+        assert desk.press(v="bans", do="unban", what=wrong).status == 200
+
+
+def test_decisions(make_desk, rng):
+    """What the page and the commands did, the newest first, in pages."""
+    desk = make_desk()
+    message = leave_text(desk, rng, "a rude word")
+    report(desk, message, "HARASSMENT")
+    desk.log_in()
+    desk.press(do="hide", id=message.hex(), why="spam", reason="<again>")
+    desk.press(do="accept", mode="closed")
+    with desk.daemon.administrator() as operator:
+        operator.call(pb.Notice(text="Hello"))
+    page = desk.look(view="log").text
+    assert page.index("Notice put up") < page.index("New messages: closed") < page.index("Hidden")
+    assert "by a command of user" in page and "on this page" in page and message.hex() in page
+    assert "&lt;again&gt;" in page and "It is advertising" in page and "1 report" in page
+    for _ in range(30):
+        desk.send(do="hide", id=message.hex())
+        desk.send(do="show", id=message.hex())
+    first = desk.look(view="log").text
+    place = re.search(r'name="p" value="(\d+)".*?>Next</button>', first, re.DOTALL).group(1)
+    second = desk.look(view="log", p=place).text
+    assert "Notice put up" not in first and "Notice put up" in second and "Next" not in second
+
+
+def test_one_kind_at_a_time(make_desk, rng):
+    """And what was pressed there leads back there."""
+    desk = make_desk()
+    rude, other, gone = (leave_text(desk, rng, text).hex() for text in ("a rude word", "other", "gone"))
+    report(desk, bytes.fromhex(rude), "SPAM")
+    desk.log_in()
+    desk.press(do="hide", id=gone)
+    desk.press(do="accept", mode="review")
+    waits = leave_text(desk, rng, "it waits").hex()
+    shown = {view: set(re.findall(r'name="id" value="(\w{32})"', desk.look(view=view).text))
+             for view in ("", "reported", "waiting", "withheld", "all")}
+    assert shown == {"": {rude, other, gone, waits}, "reported": {rude}, "waiting": {waits},
+                     "withheld": {gone}, "all": {rude, other, gone, waits}}
+    page = desk.look(view="withheld").text
+    assert re.search(r'href="/\w+/withheld" aria-current="page"', page) and 'name="v" value="withheld"' in page
+    answer = desk.send(v="withheld", do="show", id=gone)
+    assert re.match(r"/\w+/withheld\?n=", answer.headers["Location"])
+    after = desk.follow(answer).text
+    assert "It is shown." in after and "There is nothing here." in after
+
+
+def test_closed_says_until_when(make_desk):
+    desk = make_desk("[host default]\naccept_schedule = 00:00-12:00 review\naccept_schedule = 12:00-00:00 closed\n")
+    page = desk.log_in().text
+    assert re.search(r"by its hours \(accept_schedule\); they change it in <?", page)
+    page = desk.press(do="accept", mode="closed").text
+    assert "none are taken" in page and "has no end" in page and "As configured" in page
+    assert "they change it in" in desk.press(do="accept", mode="auto").text
+    assert "makes no sound when the phone is locked" in page
 
 
 # --- the guests' page -----------------------------------------------------------------------------

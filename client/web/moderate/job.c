@@ -5,6 +5,7 @@
 
 #include <sodium.h>
 
+#include "client/web/form.h"
 #include "client/web/moderate/act.h"
 
 enum {
@@ -116,23 +117,65 @@ static int job_write_lists(struct job *job, struct hearsay *server, struct hears
 {
     const char *name = job->config->host;
     const struct hearsay_text host = hearsay_text(name[0] != '\0' ? name : NULL);
+    enum desk_view view = job->desk.view;
     struct hearsay_request request = {.kind = HEARSAY_REQUEST_ACCEPT, .accept.host = host};
     const struct hearsay_response *response = NULL;
     uint64_t total = 0;
     int rc = hearsay_ask(server, &request, ACT_CALL_MS, &response, error);
 
-    if (rc == HEARSAY_OK) {
+    if (rc == HEARSAY_OK && view == DESK_VIEW_DECIDE) {
         desk_board(&job->html, &job->desk, &response->accepting);
     }
     request = (struct hearsay_request){.kind = HEARSAY_REQUEST_REPORTED, .reported.host = host};
     for (int list = DESK_REPORTED; list < DESK_LISTS && rc == HEARSAY_OK; list++) {
-        rc = job_write_list(job, server, (enum desk_list)list, &request, error, &total);
+        enum desk_view alone = (enum desk_view)(DESK_VIEW_REPORTED + list);
+
+        if (view == DESK_VIEW_DECIDE || view == alone) {
+            rc = job_write_list(job, server, (enum desk_list)list, &request, error, &total);
+        }
     }
-    if (rc == HEARSAY_OK && total == 0) {
+    if (rc == HEARSAY_OK && total == 0 && view != DESK_VIEW_ALL) {
         desk_empty(&job->html, &job->desk);
     }
+    request.reported.pending = false;
     request.reported.withheld = false;
-    return rc == HEARSAY_OK ? job_write_all(job, server, &request, error) : rc;
+    return rc == HEARSAY_OK && (view == DESK_VIEW_DECIDE || view == DESK_VIEW_ALL)
+               ? job_write_all(job, server, &request, error)
+               : rc;
+}
+
+/* Writes the notices, the bans or the decisions. */
+static int job_write_other(struct job *job, struct hearsay *server, struct hearsay_error *error)
+{
+    const char *name = job->config->host;
+    const struct hearsay_text host = hearsay_text(name[0] != '\0' ? name : NULL);
+    enum desk_view view = job->desk.view;
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_NOTICE, .notice.host = host};
+    const struct hearsay_response *response = NULL;
+    uint64_t page = 0;
+
+    bool is_later = job->act.page != NULL && form_read_number(job->act.page, UINT32_MAX, &page);
+    if (view == DESK_VIEW_BANS) {
+        request =
+            (struct hearsay_request){.kind = HEARSAY_REQUEST_BANS, .bans = {host, (uint32_t)page}};
+    } else if (view == DESK_VIEW_LOG) {
+        request = (struct hearsay_request){
+            .kind = HEARSAY_REQUEST_DECISIONS,
+            .decisions = {host, DESK_DECISIONS, is_later ? page : UINT64_MAX}};
+    }
+    int rc = hearsay_ask(server, &request, ACT_CALL_MS, &response, error);
+    if (rc != HEARSAY_OK) {
+        return rc;
+    }
+    job->desk.page = is_later ? job->act.page : "";
+    if (view == DESK_VIEW_NOTICES) {
+        desk_notices(&job->html, &job->desk, &response->noticed, job->said.typed);
+    } else if (view == DESK_VIEW_BANS) {
+        desk_bans(&job->html, &job->desk, &response->ban_list, page);
+    } else {
+        desk_log(&job->html, &job->desk, &response->decision_list);
+    }
+    return HEARSAY_OK;
 }
 
 /* Connects to hearsayd, whose time the page needs. On failure sets the notice. */
@@ -172,9 +215,12 @@ void job_write_page(struct job *job)
     int rc = job_connect(job, &server);
 
     /* What was pressed in the list of all messages is answered there, where the browser goes. */
-    bool is_below = rc == HEARSAY_OK && job->act.page != NULL;
+    bool is_list = job->desk.view < DESK_VIEW_NOTICES;
+    bool is_below = rc == HEARSAY_OK && job->act.page != NULL &&
+                    (job->desk.view == DESK_VIEW_DECIDE || job->desk.view == DESK_VIEW_ALL);
     desk_begin(&job->html, &job->desk, is_below ? &nothing : notice);
-    if (rc == HEARSAY_OK && job_write_lists(job, server, &job->error) != HEARSAY_OK) {
+    if (rc == HEARSAY_OK && (is_list ? job_write_lists(job, server, &job->error)
+                                     : job_write_other(job, server, &job->error)) != HEARSAY_OK) {
         if (is_below && notice->key != NULL) {
             desk_say(&job->html, &job->desk, notice);
         }

@@ -30,6 +30,7 @@ struct job {
     struct desk_act act;
     struct desk desk;
     char token[LOGIN_TEXT_BYTES];
+    char key[LOGIN_PAGE_KEY_BYTES];
     char hash[WEB_CONFIG_HASH_BYTES]; /* of the right password, when the check began */
     struct login_said said;           /* by the last act of this login */
     struct desk_notice notice;        /* about what was done; may borrow from `said` or `error` */

@@ -19,7 +19,7 @@ enum {
 };
 
 /* The page of phones says "me". */
-static const char *kind_key(size_t kind)
+const char *desk_kind_key(size_t kind)
 {
     return kind == HEARSAY_REPORT_ABOUT_ME ? "moderate.about_me" : form_report_kinds[kind].key;
 }
@@ -118,7 +118,7 @@ static void write_reasons(struct html *html, const struct desk *desk,
         html_raw(html, "<li>");
         html_number(html, count_kind(reported, kind));
         html_raw(html, " \xc3\x97 ");
-        desk_words(html, desk, kind_key(kind));
+        desk_words(html, desk, desk_kind_key(kind));
         for (size_t i = 0; i < reported->reason_count; i++) {
             const struct hearsay_report_reason *reason = &reported->reasons[i];
 
@@ -173,7 +173,7 @@ static void write_kinds(struct html *html, const struct desk *desk,
         html_raw(html, "<option");
         html_attribute(html, "value", form_report_kinds[kind].word);
         html_raw(html, kind == chosen ? " selected>" : ">");
-        desk_words(html, desk, kind_key(kind));
+        desk_words(html, desk, desk_kind_key(kind));
         html_raw(html, "</option>\n");
     }
     html_raw(html, "</select>\n");

@@ -76,6 +76,17 @@ struct login_entry *login_use(struct login *login, const char *token,
     return entry;
 }
 
+void login_page_key(const struct login *login, char out_key[LOGIN_PAGE_KEY_BYTES])
+{
+    static const char purpose[] = "typed";
+    uint8_t key[LOGIN_PAGE_KEY_BYTES / 2];
+
+    /* Cannot fail: all lengths are within the bounds of BLAKE2b. */
+    (void)crypto_generichash(key, sizeof(key), (const uint8_t *)purpose, sizeof(purpose),
+                             login->key, sizeof(login->key));
+    (void)sodium_bin2hex(out_key, LOGIN_PAGE_KEY_BYTES, key, sizeof(key));
+}
+
 void login_end(struct login_entry *entry)
 {
     sodium_memzero(entry, sizeof(*entry));

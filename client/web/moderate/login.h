@@ -23,9 +23,11 @@ enum {
     LOGIN_WRONG_MS = 60 * 1000,
     LOGIN_WRONG_KEPT = 256, /* that are remembered; to check a password takes longer than 1/4 s */
     LOGIN_KEY_BYTES = 32,
-    LOGIN_TICKETS_MAX = 64, /* that are remembered */
+    LOGIN_PAGE_KEY_BYTES = 33, /* 16 bytes as hexadecimal digits, with NUL */
+    LOGIN_TICKETS_MAX = 64,    /* that are remembered */
     LOGIN_TICKET_MS = 10 * 60 * 1000,
     LOGIN_SAID_BYTES = 256,
+    LOGIN_TYPED_BYTES = 1024,
     LOGIN_PLACE_BYTES = 40
 };
 
@@ -37,6 +39,8 @@ struct login_said {
     uint64_t seconds;
     bool is_bad;
     char id[LOGIN_PLACE_BYTES]; /* of the message that was decided on; "": none */
+    /* A notice that was refused: it is not lost, until one is put up. "": none. */
+    char typed[LOGIN_TYPED_BYTES];
 };
 
 struct login_entry {
@@ -77,6 +81,9 @@ void login_begin(struct login *login, const char *token, const struct http_addre
  */
 struct login_entry *login_use(struct login *login, const char *token,
                               const struct http_address *client, int64_t now_ms);
+
+/* Writes the key of this process by which the page's script masks what it keeps in the tab. */
+void login_page_key(const struct login *login, char out_key[LOGIN_PAGE_KEY_BYTES]);
 
 /* Ends a login; and all of them. */
 void login_end(struct login_entry *entry);

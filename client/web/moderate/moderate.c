@@ -175,6 +175,10 @@ static void act_done(uv_work_t *work, int status)
         said->is_bad = notice->is_bad;
         (void)snprintf(said->value, sizeof(said->value), "%s",
                        notice->value != NULL ? notice->value : "");
+        if (job->act.text != NULL) {
+            (void)snprintf(said->typed, sizeof(said->typed), "%s",
+                           notice->is_bad ? job->act.text : "");
+        }
         (void)snprintf(said->id, sizeof(said->id), "%s", job->act.id != NULL ? job->act.id : "");
         job->said.number = said->number;
     }
@@ -401,6 +405,11 @@ static void read_fields(struct job *job, const struct form *form)
         .mode = find_value(form, "mode"),
         .page = find_value(form, "p"),
         .list_page = find_value(form, "q"),
+        .text = find_value(form, "text"),
+        .until = find_value(form, "until"),
+        .lang = find_value(form, "lang"),
+        .number = find_value(form, "number"),
+        .what = find_value(form, "what"),
     };
 }
 
@@ -441,9 +450,9 @@ static void take_address(struct job *job, const struct form *query, struct login
                                            .is_bad = job->token[0] != '\0'});
         return;
     }
+    job->said = entry->said;
     if (number != NULL && form_read_number(number, UINT_MAX, &said) && said > 0 &&
         said == entry->said.number) {
-        job->said = entry->said;
         job->act.id = job->said.id[0] != '\0' ? job->said.id : NULL;
         job->notice = (struct desk_notice){.key = job->said.key,
                                            .value = job->said.value,
@@ -507,6 +516,7 @@ static struct job *job_new(struct moderate *moderate, struct http_exchange *exch
         .language = "",
         .title = moderate->config.title,
         .token = job->token,
+        .key = job->key,
         .session_s = moderate->config.session_s,
         .page = DESK_NEWEST,
     };
@@ -539,6 +549,7 @@ static void serve_page(struct moderate *moderate, struct http_exchange *exchange
     take_new_password(moderate);
     memcpy(job->token, address->token, sizeof(job->token));
     job->desk.view = address->view;
+    login_page_key(&moderate->login, job->key);
     entry = login_use(&moderate->login, job->token, &job->client, clock_ms(moderate));
     if ((is_form && !is_ours(&moderate->names, request)) ||
         !form_read(job->body, job->body_bytes, &form)) {

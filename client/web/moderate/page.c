@@ -10,7 +10,9 @@
 
 /* --- views ------------------------------------------------------------------------------------ */
 
-static const char *const view_names[DESK_VIEWS] = {""};
+static const char *const view_names[DESK_VIEWS] = {
+    "", "reported", "waiting", "withheld", "all", "notices", "bans", "log",
+};
 
 const char *desk_view_name(enum desk_view view)
 {
@@ -113,6 +115,52 @@ void desk_say(struct html *html, const struct desk *desk, const struct desk_noti
     html_raw(html, "</p></div>\n");
 }
 
+/* Writes links to some views, the present one marked. `current`: which of them that is. */
+static void write_links(struct html *html, const struct desk *desk, const char *label,
+                        const enum desk_view *views, size_t count, enum desk_view current)
+{
+    char key[40];
+
+    html_raw(html, "<nav class=\"tools\" aria-label=\"");
+    desk_words(html, desk, label);
+    html_raw(html, "\"><ul>\n");
+    for (size_t i = 0; i < count; i++) {
+        const char *name = desk_view_name(views[i]);
+
+        (void)snprintf(key, sizeof(key), "moderate.view_%s",
+                       name[0] != '\0'         ? name
+                       : current == DESK_VIEWS ? "messages"
+                                               : "decide");
+        html_raw(html, "<li><a class=\"link\" href=\"");
+        desk_address(html, desk, name);
+        if (desk->language[0] != '\0') {
+            html_between(html, "?l=", desk->language, "");
+        }
+        bool is_current = current == DESK_VIEWS
+                              ? views[i] == desk->view ||
+                                    (views[i] == DESK_VIEW_DECIDE && desk->view < DESK_VIEW_NOTICES)
+                              : views[i] == current;
+        html_raw(html, is_current ? "\" aria-current=\"page\">" : "\">");
+        desk_words(html, desk, key);
+        html_raw(html, "</a></li>\n");
+    }
+    html_raw(html, "</ul></nav>\n");
+}
+
+static void write_views(struct html *html, const struct desk *desk)
+{
+    static const enum desk_view parts[] = {DESK_VIEW_DECIDE, DESK_VIEW_NOTICES, DESK_VIEW_BANS,
+                                           DESK_VIEW_LOG};
+    static const enum desk_view kinds[] = {DESK_VIEW_DECIDE, DESK_VIEW_REPORTED, DESK_VIEW_PENDING,
+                                           DESK_VIEW_WITHHELD, DESK_VIEW_ALL};
+
+    write_links(html, desk, "moderate.parts", parts, sizeof(parts) / sizeof(parts[0]), DESK_VIEWS);
+    if (desk->view < DESK_VIEW_NOTICES) {
+        write_links(html, desk, "moderate.kinds", kinds, sizeof(kinds) / sizeof(kinds[0]),
+                    desk->view);
+    }
+}
+
 void desk_begin(struct html *html, const struct desk *desk, const struct desk_notice *notice)
 {
     page_write_head(html, desk->lang, "moderate.heading", desk->title);
@@ -123,7 +171,11 @@ void desk_begin(struct html *html, const struct desk *desk, const struct desk_no
                    "<script src=\"/moderate.js\" defer");
     /* A hostile place with the same address may have given the browser a script of this name. */
     html_attribute(html, "integrity", statics_find("moderate.js")->integrity);
-    html_raw(html, "></script>\n</head>\n<body>\n<header class=\"top\">\n<div>\n");
+    html_raw(html, "></script>\n</head>\n<body");
+    if (desk->token[0] != '\0') {
+        html_attribute(html, "data-key", desk->key);
+    }
+    html_raw(html, ">\n<header class=\"top\">\n<div>\n");
     lang_write_element(html, desk->lang, "h1", NULL, "moderate.heading");
     html_between(html, "<p class=\"soft\"><bdi>", desk->title, "</bdi></p>\n</div>\n");
     if (desk->token[0] != '\0') {
@@ -131,7 +183,11 @@ void desk_begin(struct html *html, const struct desk *desk, const struct desk_no
         lang_write_between(html, desk->lang, "<button class=\"chip\">", "moderate.look",
                            "</button>\n</form>\n");
     }
-    html_raw(html, "</header>\n<main>\n");
+    html_raw(html, "</header>\n");
+    if (desk->token[0] != '\0') {
+        write_views(html, desk);
+    }
+    html_raw(html, "<main>\n");
     if (notice->key != NULL) {
         desk_say(html, desk, notice);
     }
@@ -140,7 +196,8 @@ void desk_begin(struct html *html, const struct desk *desk, const struct desk_no
 void desk_empty(struct html *html, const struct desk *desk)
 {
     html_raw(html, "<div class=\"empty\">\n");
-    lang_write_element(html, desk->lang, "p", NULL, "moderate.empty");
+    lang_write_element(html, desk->lang, "p", NULL,
+                       desk->view == DESK_VIEW_DECIDE ? "moderate.empty" : "moderate.none");
     html_raw(html, "</div>\n");
 }
 
@@ -153,6 +210,11 @@ static void keep_act(struct html *html, const struct desk_act *act)
     desk_hidden(html, "reason", act->reason);
     desk_hidden(html, "ban", act->ban);
     desk_hidden(html, "mode", act->mode);
+    desk_hidden(html, "text", act->text);
+    desk_hidden(html, "until", act->until);
+    desk_hidden(html, "lang", act->lang);
+    desk_hidden(html, "number", act->number);
+    desk_hidden(html, "what", act->what);
     desk_hidden(html, "p", act->page);
 }
 
@@ -160,6 +222,11 @@ void desk_end(struct html *html, const struct desk *desk, const struct desk_act 
 {
     bool is_in = desk->token[0] != '\0';
 
+    if (is_in && desk->view == DESK_VIEW_DECIDE) {
+        html_raw(html, "<p class=\"soft\">");
+        lang_write(html, desk->lang, "moderate.silent", "hearsay-notify", NULL);
+        html_raw(html, "</p>\n");
+    }
     html_raw(html, "</main>\n<footer class=\"foot\">\n");
     form_open(html, desk, is_in ? "<form" : "<form method=\"post\"",
               is_in ? desk_view_name(desk->view) : DESK_ACTION, NULL);
@@ -237,5 +304,15 @@ void desk_board(struct html *html, const struct desk *desk,
     html_raw(html, "</form>\n<p class=\"soft\">");
     (void)snprintf(key, sizeof(key), "moderate.%.8s_help", mode);
     desk_words(html, desk, key);
+    html_raw(html, "\n");
+    if (strcmp(chosen, "auto") != 0) {
+        desk_words(html, desk, "moderate.overrides");
+    } else if (accepting->until_ms > desk->now_ms) {
+        lang_write_with_until(html, desk->lang, "moderate.changes",
+                              (uint64_t)(accepting->until_ms - desk->now_ms) / 1000 + 1,
+                              !desk->is_clock_trusted);
+    } else {
+        desk_words(html, desk, "moderate.by_file");
+    }
     html_raw(html, "</p>\n</section>\n");
 }
