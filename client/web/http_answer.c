@@ -71,11 +71,13 @@ static bool response_add(struct MHD_Response *response, const char *name, const 
     return value == NULL || MHD_add_response_header(response, name, value) == MHD_YES;
 }
 
-static bool response_add_common(struct MHD_Response *response)
+/* Adds the headers that all answers have. is_unlinked: with another Referrer-Policy. */
+static bool response_add_common(struct MHD_Response *response, bool is_unlinked)
 {
     for (size_t i = 0; i < HTTP_COMMON_HEADERS; i++) {
         const struct http_header *header = &http_common_headers[i];
-        if (!response_add(response, header->name, header->value)) {
+        bool is_referrer = is_unlinked && strcmp(header->name, "Referrer-Policy") == 0;
+        if (!response_add(response, header->name, is_referrer ? "no-referrer" : header->value)) {
             return false;
         }
     }
@@ -123,7 +125,8 @@ static struct MHD_Response *response_new(const struct http_answer *answer)
     if (response == NULL) {
         return NULL;
     }
-    if (!response_add_common(response) || !response_add_own(response, answer)) {
+    if (!response_add_common(response, answer->is_unlinked) ||
+        !response_add_own(response, answer)) {
         MHD_destroy_response(response);
         return NULL;
     }

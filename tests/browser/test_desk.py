@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The moderators' page on a phone. What its script is for is tested in test_lost.py."""
 
+import http.server
 import json
+import threading
 
 import pytest
 from selenium.webdriver.common.keys import Keys
@@ -35,7 +37,7 @@ def documents(phone):
 
 
 def test_the_evening(phone, desk, rng):
-    """Reported, seen, hidden and shown again within five requests."""
+    """Reported, seen, hidden and shown again: a request for the page, and two for each of three forms."""
     message = leave_text(desk, rng, "A rude word")
     report(desk, message, "HARASSMENT", reason="it is about me")
     phone.script(False)
@@ -48,9 +50,74 @@ def test_the_evening(phone, desk, rng):
     assert "1 message that you took away" in phone.text("main")
     phone.follow("=Show")
     assert "It is shown." in phone.text("[role=status]")
-    assert documents(phone) <= 5
+    assert documents(phone) <= 7
     assert "A rude word" not in phone.text("section:not(#all)")
     assert "A rude word" in phone.text("#all"), "nothing is to be decided, and the board is there"
+
+
+@pytest.mark.parametrize("script", [False, True], ids=["plain", "script"])
+def test_reload_and_back(phone, desk, rng, script):
+    """Without the password, and the browser has no form to send again. Without a script, the browser may show
+    a page as it was."""
+    message = leave_text(desk, rng, "A rude word").hex()
+    phone.script(script)
+    phone.open(desk)
+    log_in(phone)
+    phone.follow(f"#m-{message} [value=hide]")
+    assert "Hidden." in phone.text(f"#m-{message} [role=status]")
+    for act in (phone.driver.refresh, phone.driver.back, phone.driver.refresh, phone.driver.forward):
+        act()
+        phone.until(lambda: phone.has(f"#m-{message}" + (" [value=show]" if script else "")),
+                    "the message, as it is now")
+    with desk.daemon.administrator() as operator:
+        assert len(operator.call(desks.pb.Decisions()).decisions) == 1
+    phone.follow("[value=leave]")
+    assert "You are logged out." in phone.text("[role=status]")
+    phone.driver.back()
+    phone.until(lambda: phone.has("#password" if script else "main"), "the form for the password")
+    phone.open(desk)
+    assert phone.has("#password")
+
+
+class Hostile(http.server.BaseHTTPRequestHandler):
+    """Another place at the same name and port. It keeps what browsers send."""
+    seen = []
+
+    def do_GET(self):
+        self.seen.append((self.path, dict(self.headers)))
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.end_headers()
+        self.wfile.write(b"<title>evil</title><h1>evil</h1>")
+
+    def log_message(self, *_):
+        pass
+
+
+def test_another_place_learns_nothing(phone, desk, rng):
+    """Neither from what the browser sends, nor from what it keeps."""
+    leave_text(desk, rng, "A rude word")
+    phone.open(desk)
+    log_in(phone)
+    token = phone.run("return location.pathname").split("/")[1]
+    assert len(token) == 64
+    phone.follow("[value=hide]")
+    phone.unfold("details")
+    phone.fill("[name=reason]", "names a guest")
+    assert phone.run("return sessionStorage.length") == 1, "what was typed is kept"
+    desk.stop()
+    Hostile.seen = []
+    with http.server.ThreadingHTTPServer(("127.0.0.1", desk.port), Hostile) as evil:
+        threading.Thread(target=evil.serve_forever, daemon=True).start()
+        try:
+            phone.open(desk)
+            phone.until(lambda: phone.text("h1") == "evil", "the other place")
+            kept = phone.run("return JSON.stringify([document.cookie, document.referrer, {...sessionStorage}, "
+                             "{...localStorage}, history.state, window.name])")
+        finally:
+            evil.shutdown()
+    assert "typed" in kept and not any(one in kept for one in (token, "A rude word", "names a guest", "reason"))
+    assert Hostile.seen and not any(token in str(request) or "Cookie" in request[1] for request in Hostile.seen)
 
 
 def is_seen(phone, element):
@@ -71,7 +138,7 @@ def test_what_nobody_has_reported(phone, desk, rng):
     assert is_seen(phone, phone.find("#all h2")), "the browser goes to the list"
     assert [item.get_attribute("id") for item in phone.all("#all li")] == [f"m-{one}" for one in left[20:40]]
     phone.follow(f"#m-{left[33]} [value=hide]")
-    assert documents(phone) == 2
+    assert documents(phone) == 3
     assert "Hidden." in phone.text(f"#m-{left[33]} [role=status]")
     assert is_seen(phone, phone.find(f"#m-{left[33]} [role=status]")), "what was done is said where one is"
     assert [item.get_attribute("id") for item in phone.all("#all li")] == [f"m-{one}" for one in left[20:40]]
@@ -108,7 +175,9 @@ def fill(desk, rng):
     leave_text(desk, rng, "x" * 300)
     removed = leave_text(desk, rng, "Gone again")
     with desk.daemon.administrator() as operator:
-        operator.call(desks.pb.Remove(id=removed))
+        operator.call(desks.pb.Remove(id=removed, ban=True, reason="because " + "it is so " * 12))
+        operator.call(desks.pb.Notice(text="x" * 300, lang="de"))
+        operator.call(desks.pb.Notice(text="The bar closes at one."))
 
 
 def tour(phone, desk, rng, language=None):
@@ -129,9 +198,16 @@ def tour(phone, desk, rng, language=None):
     for summary in phone.all("summary"):
         summary.click()
     yield "list"
+    for part in ("notices", "bans", "log"):
+        phone.follow(f"nav a[href*='/{part}']")
+        yield part
+    phone.follow("nav li:first-child a")
+    phone.follow("nav a[href*='/withheld']")
+    yield "withheld"
+    phone.follow("nav + nav li:first-child a")
     phone.follow("section:nth-of-type(2) li:first-child .row .button:last-child")
     yield "shown"
-    phone.run("arguments[0].value = '0'.repeat(64)", phone.find("header [name=k]"))
+    phone.run("arguments[0].action = '/' + '0'.repeat(64) + '/'", phone.find("header form"))
     phone.follow("header button")
     yield "expired"
     log_in(phone)

@@ -215,7 +215,7 @@ def end_removal(phone, relay):
     assert phone.find("[name=ban]").is_selected() and phone.has("[name=reason]")
     phone.follow(REMOVE)
     assert "Removed." in phone.text("[role=status]") and last_reason(relay) == WORDS
-    assert WORDS not in phone.run("return JSON.stringify(sessionStorage)"), "it is forgotten when it is done"
+    assert phone.run("return (sessionStorage.typed || '').length") < 30, "it is forgotten when it is done"
 
 
 def test_back_after_a_lost_removal(phone, desk_relay):
@@ -244,9 +244,10 @@ def test_reload_of_the_desk(phone, desk_relay):
 
 def test_the_end_of_a_login_forgets(phone, desk_relay):
     begin_removal(phone, desk_relay)
-    assert WORDS in phone.run("return JSON.stringify(sessionStorage)")
+    assert len(phone.run("return sessionStorage.typed")) > len(WORDS)
+    assert WORDS not in phone.run("return JSON.stringify(sessionStorage)"), "another place can read it: it is masked"
     phone.follow("button[value=leave]")
-    assert WORDS not in phone.run("return JSON.stringify(sessionStorage)")
+    assert phone.run("return sessionStorage.length") == 0
 
 
 @pytest.mark.parametrize("script", [False, True], ids=["plain", "script"])
@@ -341,7 +342,7 @@ def test_firefox_keeps_a_moderators_reason(firefox, desk_relay, way):
     if way == "back":
         desk_relay.refuses = True
         firefox.click(REMOVE)
-        wire.wait_until(lambda: firefox.url() == address + "act", "an error page", pause=0.05)
+        wire.wait_until(lambda: firefox.url().endswith("/act"), "an error page", pause=0.05)
         assert desk_relay.refused > 0
         desk_relay.refuses = False
         firefox.back()

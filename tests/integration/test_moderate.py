@@ -79,14 +79,32 @@ class Desk(web_runner.Web):
         self.wait_log("ready: hearsay-web")
 
     def request(self, method, path, body=None, source="127.0.0.1", host=None, **headers):
-        return super().request(method, path, body, source, host or f"127.0.0.1:{self.port}", **headers)
+        answer = super().request(method, path, body, source, host or f"127.0.0.1:{self.port}", **headers)
+        assert "Set-Cookie" not in answer.headers, "a browser sends a cookie to each port of the name"
+        return answer
+
+    def path(self, view=""):
+        """The address of a page of the login."""
+        return f"/{self.token}/{view}"
+
+    def send(self, source="127.0.0.1", token=None, **fields):
+        """Sends a form, at the address of the login where there is one. A page without a referrer has the
+        origin `null`."""
+        token = self.token if token is None else token
+        return self.post(f"/{token}/act" if token else "/act", fields, source=source, origin="null")
+
+    def look(self, source="127.0.0.1", view="", **fields):
+        """Asks for a page of the login."""
+        return self.get(self.path(view) + "?" + urllib.parse.urlencode(fields), source=source)
 
     def press(self, source="127.0.0.1", **fields):
-        """Sends a form, with the token of the login."""
-        if self.token is not None and "k" not in fields:
-            fields["k"] = self.token
-        return self.post("/act", {name.rstrip("_"): value for name, value in fields.items()},
-                         source=source, origin=f"http://127.0.0.1:{self.port}")
+        """Sends a form, and goes where the answer leads."""
+        answer = self.send(source, **fields)
+        return self.follow(answer, source) if answer.status == 303 else answer
+
+    def follow(self, answer, source="127.0.0.1"):
+        assert answer.status == 303 and answer.text == "", answer.text
+        return self.get(answer.headers["Location"], source=source)
 
     def ticket(self):
         """Of a new form for the password."""
@@ -95,9 +113,11 @@ class Desk(web_runner.Web):
     def log_in(self, password=PASSWORD, **fields):
         if "t" not in fields:
             fields["t"] = self.ticket()
-        answer = self.press(password=password, k="", **fields)
-        if answer.status == 200:
-            self.token = token_of(answer.text)
+        source = fields.pop("source", "127.0.0.1")
+        answer = self.send(source, token="", password=password, **fields)
+        if answer.status == 303:
+            self.token = re.match(r"/([0-9a-f]{64})/", answer.headers["Location"]).group(1)
+            return self.follow(answer, source)
         return answer
 
 
@@ -105,10 +125,6 @@ def scripts(text):
     """How many scripts a page has. One is the page's own, which the browser compares with its hash."""
     assert re.search(r'<script src="/moderate.js" defer integrity="sha384-[\w+/=]+"></script>', text)
     return text.count("<script")
-
-
-def token_of(text):
-    return re.search(r'name="k" value="([0-9a-f]{64})"', text).group(1)
 
 
 @pytest.fixture
@@ -166,14 +182,13 @@ def test_other_names_are_refused(make_desk):
 
 
 def test_the_password(make_desk):
-    """Five wrong ones a minute, three of one address, while an address without one always has a try; no
-    cookie, and nothing of the login in an address."""
+    """Five wrong ones a minute, three of one address, while an address without one always has a try."""
     desk = make_desk()
     assert 'type="password"' in desk.get().text
     page = desk.log_in()
     assert page.status == 200 and "Nothing to decide" in page.text
     assert "Set-Cookie" not in page.headers and page.headers["Cache-Control"] == "no-store"
-    assert desk.token not in re.sub(r'name="k" value="\w+"', "", page.text)
+    assert desk.token not in re.sub(r'(?:action|href)="/[0-9a-f]{64}/', "", page.text)
     assert scripts(page.text) == 1
     for number in range(3):
         assert desk.log_in(f"wrong {number}").status == 403
@@ -188,10 +203,63 @@ def test_the_password(make_desk):
     assert desk.log_in(source="127.0.0.3").status == 200, "two addresses keep nobody else out"
     assert not any("127.0.0" in line for line in desk.lines if "wrong passwords" in line)
     desk.token = token
-    assert desk.press(do="look").status == 200, "who is logged in stays so"
+    assert desk.look().status == 200, "who is logged in stays so"
     left = desk.press(do="leave")
-    assert "logged out" in left.text and 'name="k"' not in left.text
-    assert desk.press(do="look").status == 403
+    assert "logged out" in left.text and desk.token not in left.text
+    assert desk.look().status == 403
+
+
+def test_a_login_is_an_address(make_desk):
+    """Of one device, and nothing on its pages tells it to others."""
+    desk = make_desk()
+    answer = desk.send(token="", password=PASSWORD, t=desk.ticket())
+    assert answer.status == 303 and re.fullmatch(r"/[0-9a-f]{64}/\?n=0", answer.headers["Location"])
+    desk.token = answer.headers["Location"][1:65]
+    pages = [answer, desk.look(), desk.get(), desk.send(do="accept", mode="auto"), desk.look(source="127.0.0.2")]
+    for page in pages:
+        assert page.headers["Cache-Control"] == "no-store" and page.headers["Referrer-Policy"] == "no-referrer"
+    assert [page.status for page in pages] == [303, 200, 200, 303, 403]
+    assert 'type="password"' in pages[4].text and desk.token not in pages[4].text
+    assert "Nothing to decide" in desk.look().text, "the other device has ended nothing"
+    elsewhere = re.findall(r'(?:href|src|action)="(?!/)[^"]*', pages[1].text)
+    assert not elsewhere, "no link leads out of the page"
+    for path in (desk.path()[:-1], desk.path()[:-2] + "/", desk.path() + "x", "/" + "g" * 64 + "/"):
+        assert desk.get(path).status in (403, 404) and "Nothing to decide" not in desk.get(path).text
+    second = desk.token
+    desk.log_in()
+    desk.press(do="leave")
+    assert desk.look().status == 403
+    desk.token = second
+    assert desk.look().status == 200, "only one login has ended"
+
+
+def test_a_reload_says_it_again(make_desk):
+    """What was done is said on the page behind it, also when that is loaded again, and on no other one."""
+    desk = make_desk()
+    desk.log_in()
+    where = desk.send(do="accept", mode="review").headers["Location"]
+    for _ in range(2):
+        assert '<div class="notice" role="status"><p>Done.' in desk.get(where).text
+    assert 'role="status"' not in desk.look().text
+    other = desk.send(do="accept", mode="open").headers["Location"]
+    assert other != where and 'role="status"' not in desk.get(where).text
+
+
+def test_a_new_password_ends_all_logins(make_desk):
+    """Without a restart; a file that is not right changes nothing."""
+    desk = make_desk()
+    desk.log_in()
+    assert set_password(desk.file, "battery staple").returncode == 0
+    assert desk.look().status == 403
+    desk.wait_log("new password; all logins have ended")
+    assert desk.log_in().status == 403, "the old one"
+    assert desk.log_in("battery staple").status == 200
+    right = desk.file.read_text()
+    desk.file.write_text(right + "oops\n")
+    assert desk.look().status == 200
+    desk.wait_log("the password of before holds: .*neither `key = value`")
+    desk.file.write_text(right)
+    assert desk.look().status == 200 and desk.log_in("battery staple").status == 200
 
 
 def test_passwords_are_checked_one_by_one(make_desk):
@@ -223,7 +291,7 @@ def test_who_had_wrong_passwords_gives_way(make_desk):
                      "Content-Type": FORM})
         sent.append(one)
     statuses = [one.getresponse().status for one in sent]
-    assert statuses == [403, 429, 200], statuses
+    assert statuses == [403, 429, 303], statuses
     for one in sent:
         one.close()
 
@@ -239,7 +307,7 @@ def test_begun_bodies_keep_nobody_out(make_desk):
             with contextlib.suppress(ConnectionError):  # it may be the one that gives way
                 made.sendall(head.encode())
         assert desk.log_in(source="127.0.0.9").status == 200
-        assert desk.press(source="127.0.0.9", do="look").status == 200
+        assert desk.look(source="127.0.0.9").status == 200
 
 
 def test_a_double_tap_logs_in(make_desk):
@@ -300,10 +368,12 @@ def test_forms_of_others_do_nothing(make_desk, rng):
     desk = make_desk()
     message = leave_text(desk, rng, "rude").hex()
     desk.log_in()
-    fields = {"do": "remove", "id": message, "k": desk.token}
-    assert desk.post("/act", fields, origin="http://evil.example").status == 400
-    assert desk.press(do="remove", id=message, k="0" * 64).status == 403
-    assert desk.press(do="remove", id=message, k="short").status == 403
+    fields = {"do": "remove", "id": message}
+    assert desk.post(desk.path("act"), fields, origin="http://evil.example").status == 400
+    assert desk.send(token="0" * 64, **fields).status == 403
+    assert desk.send(token="short", **fields).status == 404
+    assert desk.send(token="", **fields).status == 200, "it asks for the password"
+    assert desk.look(**fields).status == 200, "an address does nothing"
     with desk.daemon.client() as client:
         assert client.call(pb.Get(id=bytes.fromhex(message))).payload == b"rude"
 
@@ -317,7 +387,7 @@ def test_an_act_waits_for_the_login(make_desk, rng):
     desk.start()
     asked = desk.press(do="remove", id=message.hex(), why="spam", reason='"quoted" <b>')
     assert asked.status == 403 and "you pressed" in asked.text
-    spoken = desk.press(l="de", k="", do="remove", id=message.hex(), why="spam", reason="a", ban="1").text
+    spoken = desk.press(token="", l="de", do="remove", id=message.hex(), why="spam", reason="a", ban="1").text
     assert "was du gedrückt hast" in spoken
     for name in ("do", "id", "why", "reason", "ban"):
         assert spoken.count(f'name="{name}"') == 2, "in the form of the languages, too"
@@ -341,7 +411,7 @@ def test_a_reload_does_nothing(make_desk, rng):
     assert "It is shown" in desk.press(do="show", id=message.hex()).text
     desk.press(do="leave")
     again = desk.log_in(**fields)
-    assert again.status == 403 and 'type="password"' in again.text and 'name="k"' not in again.text
+    assert again.status == 403 and 'type="password"' in again.text and desk.token not in again.text
     assert 'name="do" value="remove"' not in again.text, "it was done"
     for ticket in ("", "0" * 64, "x"):
         assert desk.log_in(t=ticket).status == 403
@@ -368,8 +438,8 @@ def test_what_was_reported(make_desk, rng):
     assert re.search(r'<option value="harassment" selected>', page.text)
     decided, everything = page.text.split('<section id="all">')
     assert picture.hex() not in decided and picture.hex() in everything
-    assert "2 Nachrichten wurden gemeldet" in desk.press(do="look", l="de").text
-    assert 'dir="rtl"' in desk.press(l="ar").text
+    assert "2 Nachrichten wurden gemeldet" in desk.look(l="de").text
+    assert 'dir="rtl"' in desk.look(l="ar").text
 
 
 def test_the_board(make_desk, rng):
@@ -377,7 +447,7 @@ def test_the_board(make_desk, rng):
     desk.log_in()
     assert "each waits until you show it" in desk.press(do="accept", mode="review").text
     message = leave_text(desk, rng, "held back")
-    page = desk.press(do="look").text
+    page = desk.look().text
     assert "1 message waits for you" in page and "held back" in page
     assert "It is shown" in desk.press(do="show", id=message.hex()).text
     with desk.daemon.client() as client:
@@ -453,17 +523,17 @@ def test_pages_of_what_was_reported(make_desk, rng):
     assert "53 messages were reported" in first and "3 more follow." in first
     shown = set(re.findall(r'name="id" value="(\w{32})"', first))
     place = re.search(r'name="q" value="(\w+)".*?>Next</button>', first, re.DOTALL).group(1)
-    second = re.search(reported, desk.press(do="look", q=place).text, re.DOTALL).group(0)
+    second = re.search(reported, desk.look(q=place).text, re.DOTALL).group(0)
     rest = set(re.findall(r'name="id" value="(\w{32})"', second))
     assert len(shown) == 50 and shown | rest == left and not shown & rest
     assert "Next" not in second and "follow" not in second
     for gone in ("0zz", "0", "0" + "00" * 32, "5" + place[1:]):
-        assert desk.press(do="look", q=gone).text.count("message 1") >= 1, "the first page instead"
+        assert desk.look(q=gone).text.count("message 1") >= 1, "the first page instead"
 
 
 def turns_of(page):
     """Where "Newer" and "Older" lead."""
-    forms = re.findall(r'action="/act#all".*?name="p" value="(\w+)".*?>(Newer|Older)</button>', page, re.DOTALL)
+    forms = re.findall(r'action="/\w+/#all".*?name="p" value="(\w+)".*?>(Newer|Older)</button>', page, re.DOTALL)
     return {name: value for value, name in forms}
 
 
@@ -473,17 +543,17 @@ def test_all_messages(make_desk, rng):
     assert 'id="all"' not in desk.log_in().text
     texts = [f"message {number}." for number in range(45)]
     left = [leave_text(desk, rng, text).hex() for text in texts][::-1]
-    first = desk.press(do="look").text
+    first = desk.look().text
     assert "Nothing to decide." in first and "All messages" in first
     assert all_of(first) == left[:20] and "message 44." in first
     assert list(turns_of(first)) == ["Older"]
-    second = desk.press(do="look", p=turns_of(first)["Older"]).text
+    second = desk.look(p=turns_of(first)["Older"]).text
     assert all_of(second) == left[20:40]
     late = leave_text(desk, rng, "a new one").hex()
 
     victim, place = left[25], turns_of(first)["Older"]
     item = re.search(rf'<li id="m-{victim}">.*?</li>', second, re.DOTALL).group(0)
-    assert item.count(f'action="/act#m-{victim}"') == 2 and item.count(f'name="p" value="{place}"') == 2
+    assert item.count(f'action="{desk.path("act")}#m-{victim}"') == 2 and item.count(f'name="p" value="{place}"') == 2
     hidden = desk.press(do="hide", id=victim, p=place).text
     assert all_of(hidden) == left[20:40], "the same page"
     item = re.search(rf'<li id="m-{victim}">.*?</li>', hidden, re.DOTALL).group(0)
@@ -493,18 +563,18 @@ def test_all_messages(make_desk, rng):
         assert client.refused(pb.Get(id=bytes.fromhex(victim))).code == "NOT_FOUND"
     removed = desk.press(do="remove", id=left[26], p=place, why="spam").text
     assert all_of(removed) == left[20:26] + left[27:41]
-    spoken = desk.press(l="de", p=place).text
+    spoken = desk.look(l="de", p=place).text
     assert all_of(spoken) == all_of(removed) and "Alle Nachrichten" in spoken, "in another language, too"
     shown = desk.press(do="show", id=victim, p=place).text
     assert all_of(shown) == left[20:25] + left[27:42], "what is shown again counts as new"
     assert re.search(rf'<div id="m-{victim}">\s*<div class="notice" role="status"><p>It is shown', shown)
 
-    third = desk.press(do="look", p=turns_of(shown)["Older"]).text
+    third = desk.look(p=turns_of(shown)["Older"]).text
     assert all_of(third) == left[42:] and list(turns_of(third)) == ["Newer"]
-    back = desk.press(do="look", p=turns_of(third)["Newer"]).text
+    back = desk.look(p=turns_of(third)["Newer"]).text
     assert all_of(back) == all_of(shown)
-    top = desk.press(do="look", p=turns_of(back)["Newer"]).text
-    top = desk.press(do="look", p=turns_of(top)["Newer"]).text
+    top = desk.look(p=turns_of(back)["Newer"]).text
+    top = desk.look(p=turns_of(top)["Newer"]).text
     assert all_of(top) == [victim, late, *left[:18]] and "Newer" not in turns_of(top)
 
 
@@ -513,8 +583,8 @@ def test_pages_that_have_gone(make_desk, rng):
     desk = make_desk("[host default]\nremove_after = 0\n")
     left = [leave_text(desk, rng, f"message {number}.").hex() for number in range(22)][::-1]
     older = turns_of(desk.log_in().text)["Older"]
-    for page in ("newest", "zz", "6f", "00" * 9, "00" * 33, "6f" * 2000, '"><b>', older + "0", "6fffffffffffffffff"):
-        answer = desk.press(do="look", p=page).text
+    for page in ("newest", "zz", "6f", "00" * 9, "00" * 33, "6f" * 400, '"><b>', older + "0", "6fffffffffffffffff"):
+        answer = desk.look(p=page).text
         assert all_of(answer) == left[:20] and "<b>" not in answer, page
     one = desk.press(do="remove", id=left[21], p=older).text
     assert all_of(one) == [left[20]]
@@ -548,7 +618,7 @@ def test_long_texts_have_fewer_on_a_page(make_desk, rng):
     assert 0 < len(all_of(page)) < 16, "as many as one answer of hearsayd would have"
     while "Older" in turns_of(page):
         seen += all_of(page)
-        page = desk.press(do="look", p=turns_of(page)["Older"]).text
+        page = desk.look(p=turns_of(page)["Older"]).text
     assert seen + all_of(page) == left
 
 
@@ -557,11 +627,14 @@ def test_two_phones_at_once(make_desk, rng):
     desk = make_desk()
     message = leave_text(desk, rng, "a rude word")
     desk.log_in()
+    tokens, answers = [desk.token], {}
+    desk.log_in()
+    tokens.append(desk.token)
     desk.press(do="hide", id=message.hex())
-    answers = {}
 
     def decide(phone, act):
-        answers[phone] = desk.press(do=act, id=message.hex())
+        sent = desk.send(token=tokens[phone], do=act, id=message.hex())
+        answers[phone] = desk.follow(sent)
 
     for acts in (("show", "show"), ("hide", "show"), ("remove", "hide"), ("show", "remove")):
         phones = [threading.Thread(target=decide, args=one) for one in enumerate(acts)]
@@ -583,8 +656,9 @@ def test_wrong_ids_and_acts(make_desk):
                    {"do": "accept"}):
         assert desk.press(**fields).status == 200
     assert "too much text" in desk.press(do="remove", id="0" * 32, reason="x" * 201).text
-    assert desk.post("/act", {"k": desk.token}, Content_Type="text/plain", origin=None).status == 200
-    assert desk.request("POST", "/act", "%zz").status == 400
+    assert desk.post(desk.path("act"), {}, Content_Type="text/plain", origin=None).status == 303
+    assert desk.request("POST", desk.path("act"), "%zz").status == 400
+    assert desk.get(desk.path("nothing")).status == 404
     assert desk.get("/m/" + "0" * 32).status == 404
 
 
@@ -592,10 +666,124 @@ def test_hearsayd_goes_and_comes(make_desk, rng):
     desk = make_desk()
     desk.log_in()
     desk.daemon.stop()
-    away = desk.press(do="look")
+    away = desk.look()
     assert away.status == 200 and "does not answer right now" in away.text
     desk.daemon.restart()
-    assert "Nothing to decide" in desk.press(do="look").text
+    assert "Nothing to decide" in desk.look().text
+
+
+# --- notices, bans, decisions, kinds --------------------------------------------------------------
+
+
+def test_notices(make_desk):
+    """Put up, listed with the end, taken down; one that is refused stays in its field."""
+    desk = make_desk()
+    desk.log_in()
+    assert "There is nothing here." in desk.look(view="notices").text
+    page = desk.press(v="notices", do="notice", text="The bar <closes> at one.", until="10800", lang="en")
+    assert "It is up." in page.text and "The bar &lt;closes&gt; at one." in page.text
+    assert "gone in " in page.text and "<bdi>en</bdi>" in page.text
+    assert "It is up." in desk.press(v="notices", do="notice", text="No end").text
+    with desk.daemon.administrator() as operator:
+        notices = operator.call(pb.Notice()).notices
+    assert [(one.text, one.lang, one.until_ms > 0) for one in notices] == [
+        ("The bar <closes> at one.", "en", True), ("No end", "", False)]
+    long = "x" * 501
+    refused = desk.press(v="notices", do="notice", text=long).text
+    assert "too much text" in refused and f'value="{long}"' in refused
+    assert long in desk.look(view="notices").text, "until one is put up"
+    for number in range(3):
+        desk.press(v="notices", do="notice", text=f"one more, {number}")
+    full = desk.press(v="notices", do="notice", text="the sixth").text
+    assert "five notices are up" in full and 'value="the sixth"' in full
+    numbers = re.findall(r'name="number" value="(\d)"', full)
+    assert len(numbers) == 5
+    page = desk.press(v="notices", do="unnotice", number=numbers[0]).text
+    assert "It is taken down." in page and "The bar" not in page and 'value="the sixth"' in page
+    page = desk.press(v="notices", do="notice", text="the sixth").text
+    assert "It is up." in page and 'value="the sixth"' not in page
+    for fields in ({"do": "notice"}, {"do": "unnotice"}, {"do": "unnotice", "number": "x"}):
+        assert desk.press(v="notices", **fields).status == 200
+
+
+def test_bans(make_desk, rng):
+    """Listed, in pages, and lifted: the same text is taken again."""
+    desk = make_desk()
+    message = leave_text(desk, rng, "buy this")
+    desk.log_in()
+    desk.press(do="remove", id=message.hex(), ban="1")
+    page = desk.look(view="bans").text
+    assert "A text" in page
+    what = re.search(r'name="what" value="(t[0-9a-f]{64})"', page).group(1)
+    with desk.daemon.administrator() as operator:
+        for number in range(60):
+            operator.call(pb.Ban(payload_hash=bytes([number]) * 32))
+        operator.call(pb.Ban(filter=wire.deposit_of(rng, ["topic:spam"]).filter))
+    first = desk.look(view="bans").text
+    place = re.search(r'name="p" value="(\d+)".*?>Next</button>', first, re.DOTALL).group(1)
+    second = desk.look(view="bans", p=place).text
+    shown = re.findall(r'name="what" value="(\w+)"', first) + re.findall(r'name="what" value="(\w+)"', second)
+    assert len(shown) == len(set(shown)) == 62 and "A context" in second and "Next" not in second
+    for one in (what, next(one for one in shown if one[0] == "c")):
+        assert "not refused any more" in desk.press(v="bans", do="unban", what=one).text
+    with desk.daemon.client() as client:
+        client.call(wire.deposit_of(rng, ["topic:moderation"], payload=b"buy this"))
+    for wrong in ("", "t", "x00", "tzz", "t" + "00" * 600):
+        assert desk.press(v="bans", do="unban", what=wrong).status == 200
+
+
+def test_decisions(make_desk, rng):
+    """What the page and the commands did, the newest first, in pages."""
+    desk = make_desk()
+    message = leave_text(desk, rng, "a rude word")
+    report(desk, message, "HARASSMENT")
+    desk.log_in()
+    desk.press(do="hide", id=message.hex(), why="spam", reason="<again>")
+    desk.press(do="accept", mode="closed")
+    with desk.daemon.administrator() as operator:
+        operator.call(pb.Notice(text="Hello"))
+    page = desk.look(view="log").text
+    assert page.index("Notice put up") < page.index("New messages: closed") < page.index("Hidden")
+    assert "by a command of user" in page and "on this page" in page and message.hex() in page
+    assert "&lt;again&gt;" in page and "It is advertising" in page and "1 report" in page
+    for _ in range(30):
+        desk.send(do="hide", id=message.hex())
+        desk.send(do="show", id=message.hex())
+    first = desk.look(view="log").text
+    place = re.search(r'name="p" value="(\d+)".*?>Next</button>', first, re.DOTALL).group(1)
+    second = desk.look(view="log", p=place).text
+    assert "Notice put up" not in first and "Notice put up" in second and "Next" not in second
+
+
+def test_one_kind_at_a_time(make_desk, rng):
+    """And what was pressed there leads back there."""
+    desk = make_desk()
+    rude, other, gone = (leave_text(desk, rng, text).hex() for text in ("a rude word", "other", "gone"))
+    report(desk, bytes.fromhex(rude), "SPAM")
+    desk.log_in()
+    desk.press(do="hide", id=gone)
+    desk.press(do="accept", mode="review")
+    waits = leave_text(desk, rng, "it waits").hex()
+    shown = {view: set(re.findall(r'name="id" value="(\w{32})"', desk.look(view=view).text))
+             for view in ("", "reported", "waiting", "withheld", "all")}
+    assert shown == {"": {rude, other, gone, waits}, "reported": {rude}, "waiting": {waits},
+                     "withheld": {gone}, "all": {rude, other, gone, waits}}
+    page = desk.look(view="withheld").text
+    assert re.search(r'href="/\w+/withheld" aria-current="page"', page) and 'name="v" value="withheld"' in page
+    answer = desk.send(v="withheld", do="show", id=gone)
+    assert re.match(r"/\w+/withheld\?n=", answer.headers["Location"])
+    after = desk.follow(answer).text
+    assert "It is shown." in after and "There is nothing here." in after
+
+
+def test_closed_says_until_when(make_desk):
+    desk = make_desk("[host default]\naccept_schedule = 00:00-12:00 review\naccept_schedule = 12:00-00:00 closed\n")
+    page = desk.log_in().text
+    assert re.search(r"by its hours \(accept_schedule\); they change it in <?", page)
+    page = desk.press(do="accept", mode="closed").text
+    assert "none are taken" in page and "has no end" in page and "As configured" in page
+    assert "they change it in" in desk.press(do="accept", mode="auto").text
+    assert "makes no sound when the phone is locked" in page
 
 
 # --- the guests' page -----------------------------------------------------------------------------
@@ -606,6 +794,7 @@ def test_the_guests_page_cannot_moderate(make_desk, open_folder, rng):  # noqa: 
     that an administrator may."""
     desk = make_desk()
     message = leave_text(desk, rng, "stays")
+    desk.log_in()
     file = pathlib.Path(open_folder) / "guests.conf"
     file.write_text(f"[web]\nlisten = 127.0.0.1:0\nserver = {desk.daemon.socket_path}\n{USER}")
     guests = Desk.__new__(Desk)
@@ -614,6 +803,11 @@ def test_the_guests_page_cannot_moderate(make_desk, open_folder, rng):  # noqa: 
     guests.start()
     for fields in ({"do": "remove", "id": message.hex()}, {"password": PASSWORD}):
         assert guests.post("/", fields).status == 405 and guests.press(**fields).status == 404
+        guests.token = desk.token
+        for path in (desk.path(), desk.path("act"), "/0/"):
+            told = guests.get(path)
+            assert told.status == 404 and desk.token not in told.text, "as any other address"
+        guests.token = None
         for path in ("/moderate", "/admin", "/leave", "/report"):
             guests.post(path, fields)
     assert "password" not in guests.get().text
@@ -635,6 +829,8 @@ def test_the_guests_page_cannot_moderate(make_desk, open_folder, rng):  # noqa: 
     ("allow = 10.0.0.0/33", "how many of its bits"),
     ("allow = everybody", "how many of its bits"),
     ("password = open sesame", "not the password itself"),
+    ("moderate_session = 1m", "`moderate_session` must be"),
+    ("moderate_session = 8d", "`moderate_session` must be"),
     ("wifi_ssid = Guests", r"does not belong into \[moderate\] but into \[web\]"),
     ("[web]\ntitle = x", "is for the guests' page"),
 ])

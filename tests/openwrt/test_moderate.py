@@ -32,8 +32,11 @@ def desk(router):
 def log_in(router):
     """The page behind the password."""
     ticket = re.search(r'name="t" value="(\w+)"', router.run(f"wget -q -O - {URL}")).group(1)
-    return router.run("wget -q -O - --header 'Origin: http://192.168.1.1:7119' "
-                      f"--post-data 'k=&t={ticket}&password={PASSWORD.replace(' ', '+')}' {URL}")
+    return router.run(f"""python3 -c '
+import sys, urllib.request
+form = b"t={ticket}&password={PASSWORD.replace(' ', '+')}"
+sys.stdout.buffer.write(urllib.request.urlopen("{URL}", form, 60).read())
+'""")
 
 
 def test_an_address_that_is_not_there_yet(desk):

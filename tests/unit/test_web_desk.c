@@ -13,9 +13,11 @@
     {                          \
         EVIL, sizeof(EVIL) - 1 \
     }
+#define FORM "<form method=\"post\" action=\"/0123/act\""
 #define EVIL "<b a=\"1\" b='2'>&\x01\xff\xe2\x80\xae</b>"
 
 static const uint8_t zero_id[HEARSAY_ID_BYTES];
+static const uint8_t hash[HEARSAY_HASH_BYTES];
 
 static struct hearsay_reported_message reported_of(const struct hearsay_report_reason *reasons,
                                                    size_t count)
@@ -30,6 +32,36 @@ static struct hearsay_reported_message reported_of(const struct hearsay_report_r
         .reasons = reasons,
         .reason_count = count,
     };
+}
+
+/* Writes the notices, the bans and the decisions. */
+static void write_others(struct html *html, const struct desk *desk)
+{
+    static const char *const acts[] = {"hide",          "remove",      "restore",  "ban",
+                                       "unban",         "notice",      "unnotice", "accept-open",
+                                       "accept-review", "accept-auto", EVIL,       "accept-closed"};
+    const struct hearsay_house_notice notices[] = {
+        {.number = 1, .text = EVIL_TEXT, .lang = EVIL_TEXT, .since_ms = 1000},
+        {.number = 2, .text = EVIL_TEXT, .until_ms = 90000000}};
+    const struct hearsay_ban_entry bans[] = {{.payload_hash = hearsay_bytes(hash, sizeof(hash))},
+                                             {.filter = hearsay_bytes(EVIL, 9)},
+                                             {.payload_hash = hearsay_bytes(EVIL, 9)}};
+    struct hearsay_decision decisions[sizeof(acts) / sizeof(acts[0])];
+
+    for (size_t i = 0; i < sizeof(acts) / sizeof(acts[0]); i++) {
+        decisions[i] = (struct hearsay_decision){.number = i + 1,
+                                                 .act = hearsay_text(acts[i]),
+                                                 .kind = (enum hearsay_report_kind)i,
+                                                 .reports = (uint32_t)i,
+                                                 .reason = EVIL_TEXT,
+                                                 .web = i % 2 == 0};
+    }
+    decisions[0].id = hearsay_bytes(zero_id, sizeof(zero_id));
+    for (size_t count = 0; count <= 2; count++) {
+        desk_notices(html, desk, &(struct hearsay_noticed){notices, count}, EVIL);
+        desk_bans(html, desk, &(struct hearsay_ban_list){bans, count + 1, true}, 50);
+        desk_log(html, desk, &(struct hearsay_decision_list){decisions, 6 * count, true});
+    }
 }
 
 /* Writes everything that the page can have. */
@@ -63,7 +95,8 @@ static void write_all(struct html *html, const struct desk *desk)
         desk_board(
             html, desk,
             &(struct hearsay_accepting){.mode = hearsay_text(modes[i]),
-                                        .source = hearsay_text(i == 0 ? "operator" : "schedule")});
+                                        .source = hearsay_text(i == 0 ? "operator" : "schedule"),
+                                        .until_ms = i == 1 ? 90000 : 0});
     }
     for (int list = 0; list < DESK_LISTS; list++) {
         for (uint64_t total = 0; total < 13; total += 4) {
@@ -84,8 +117,8 @@ static void write_all(struct html *html, const struct desk *desk)
         assert_int_equal(desk_all(html, desk, &page, &act, &notice), count);
     }
     desk_empty(html, desk);
+    write_others(html, desk);
     desk_end(html, desk, &act);
-    desk_end(html, desk, NULL);
 }
 
 static void test_every_text(void **state)
@@ -95,6 +128,7 @@ static void test_every_text(void **state)
         const struct desk desk = {.lang = lang_at(i),
                                   .language = lang_tag(lang_at(i)),
                                   .title = EVIL,
+                                  .key = "01",
                                   .token = "0123",
                                   .page = EVIL,
                                   .now_ms = 2000};
@@ -161,7 +195,7 @@ static void test_the_worst_lists(void **state)
     static struct hearsay_report_reason reasons[REASONS];
     static struct hearsay_reported_message all[MESSAGES];
     const struct desk desk = {
-        .lang = lang_find("ar"), .language = "ar", .title = "x", .token = "0"};
+        .lang = lang_find("ar"), .language = "ar", .title = "x", .key = "01", .token = "0"};
     struct html html;
     (void)state;
 
@@ -193,7 +227,7 @@ static void test_the_worst_lists(void **state)
 
     assert_true(shown > 0 && shown < 20);
     assert_int_equal(count_word(&html, "ILLEGAL") - before, shown);
-    desk_end(&html, &desk, NULL);
+    desk_end(&html, &desk, &(struct desk_act){.act = NULL});
     assert_int_equal(count_word(&html, "\xe2\x80\xa6"), 0); /* nothing is cut */
     assert_false(html_failed(&html));
     html_deinit(&html);
@@ -207,7 +241,7 @@ static void test_nothing_is_hidden(void **state)
         {HEARSAY_REPORT_SPAM, {reason, sizeof(reason) - 1}}};
     static char text[3000];
     const struct desk desk = {
-        .lang = lang_find("en"), .language = "en", .title = "x", .token = "0"};
+        .lang = lang_find("en"), .language = "en", .title = "x", .key = "01", .token = "0"};
     struct hearsay_reported_message both[2] = {reported_of(reasons, 1), reported_of(NULL, 0)};
     struct html html;
     (void)state;
@@ -231,7 +265,7 @@ static void test_nothing_is_hidden(void **state)
 static void test_enter_removes(void **state)
 {
     const struct desk desk = {
-        .lang = lang_find("en"), .language = "en", .title = "x", .token = "0123"};
+        .lang = lang_find("en"), .language = "en", .title = "x", .key = "01", .token = "0123"};
     struct hearsay_reported_message one = reported_of(NULL, 0);
     struct html html;
     (void)state;
@@ -255,7 +289,7 @@ static void test_enter_removes(void **state)
         assert_non_null(button);
         assert_memory_equal(button, "<button name=\"do\" value=\"remove\"", 32);
         assert_null(strstr(button + 1, "<button"));
-        assert_non_null(strstr(form, "name=\"k\" value=\"0123\""));
+        assert_memory_equal(form, FORM, sizeof(FORM) - 1);
         assert_non_null(strstr(form, "name=\"id\""));
         assert_non_null(strstr(form, "name=\"why\""));
         free(text);
@@ -271,8 +305,12 @@ static void test_enter_removes(void **state)
 static void test_all_messages(void **state)
 {
     static const char place[] = "id=\"m-07070707070707070707070707070707\"";
-    struct desk desk = {
-        .lang = lang_find("en"), .language = "en", .title = "x", .token = "0123", .page = "6f00"};
+    struct desk desk = {.lang = lang_find("en"),
+                        .language = "en",
+                        .title = "x",
+                        .key = "01",
+                        .token = "0123",
+                        .page = "6f00"};
     struct hearsay_reported_message both[2] = {reported_of(NULL, 0), reported_of(NULL, 0)};
     const struct desk_notice notice = {.key = "moderate.done_hide"};
     struct desk_act act = {.act = "hide", .page = "6f00"};
@@ -329,6 +367,7 @@ static void test_notices(void **state)
         "moderate.wrong",
         "moderate.limited",
         "moderate.expired",
+        "moderate.ended",
         "moderate.foreign",
         "moderate.left",
         "moderate.away",
@@ -342,6 +381,10 @@ static void test_notices(void **state)
         "error.too_long",
         "error.refused",
         "moderate.done_show_banned",
+        "moderate.done_notice",
+        "moderate.done_unnotice",
+        "moderate.done_unban",
+        "moderate.five",
     };
     (void)state;
 

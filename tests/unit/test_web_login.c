@@ -5,9 +5,45 @@
 #include "client/web/moderate/login.h"
 #include "tests/lib/check.h"
 
+enum { WHOLE_MS = 12 * 60 * 60 * 1000 };
+
+static const struct http_address phone = {.family = 4, .bytes = {10, 0, 7, 2}, .device = 5};
+
+static bool is_in(struct login *login, const char *token, int64_t now_ms)
+{
+    return login_use(login, token, &phone, now_ms) != NULL;
+}
+
+/* A login is of the address and, where that is known, of the device that it began on. */
+static void test_other_devices(void **state)
+{
+    struct login login = {.whole_ms = WHOLE_MS};
+    struct http_address other = phone;
+    char token[LOGIN_TEXT_BYTES];
+    (void)state;
+
+    login_draw(token);
+    login_begin(&login, token, &phone, 0);
+    other.device = 6; /* has taken the address */
+    assert_null(login_use(&login, token, &other, 1));
+    other.device = 0;
+    assert_null(login_use(&login, token, &other, 1));
+    other = phone;
+    other.bytes[3] = 3;
+    assert_null(login_use(&login, token, &other, 1));
+    assert_true(is_in(&login, token, 1));
+    other = phone;
+    other.device = 0; /* as behind a VPN */
+    login_begin(&login, token, &other, 2);
+    login_end_all(&login);
+    assert_null(login_use(&login, token, &other, 3));
+    login_begin(&login, token, &other, 3);
+    assert_non_null(login_use(&login, token, &phone, 3));
+}
+
 static void test_ends(void **state)
 {
-    struct login login = {.wrong_count = 0};
+    struct login login = {.whole_ms = WHOLE_MS};
     char token[LOGIN_TEXT_BYTES];
     char other[LOGIN_TEXT_BYTES];
     int64_t now_ms = 5;
@@ -17,44 +53,42 @@ static void test_ends(void **state)
     login_draw(other);
     assert_string_not_equal(token, other);
     assert_int_equal(strspn(token, "0123456789abcdef"), LOGIN_TEXT_BYTES - 1);
-    assert_false(login_use(&login, token, now_ms));
-    login_begin(&login, token, now_ms);
-    assert_true(login_use(&login, token, now_ms));
-    assert_false(login_use(&login, other, now_ms));
-    assert_false(login_use(&login, "", now_ms)); /* what free entries have */
+    assert_false(is_in(&login, token, now_ms));
+    login_begin(&login, token, &phone, now_ms);
+    assert_true(is_in(&login, token, now_ms));
+    assert_false(is_in(&login, other, now_ms));
+    assert_false(is_in(&login, "", now_ms)); /* what free entries have */
     token[0] ^= 1;
-    assert_false(login_use(&login, token, now_ms));
+    assert_false(is_in(&login, token, now_ms));
     token[0] ^= 1;
 
     /* Used in time the login lasts, but not for ever. */
-    for (; now_ms - 5 < LOGIN_WHOLE_MS; now_ms += LOGIN_IDLE_MS - 1) {
-        assert_true(login_use(&login, token, now_ms));
+    for (; now_ms - 5 < WHOLE_MS; now_ms += LOGIN_IDLE_MS - 1) {
+        assert_true(is_in(&login, token, now_ms));
     }
-    assert_false(login_use(&login, token, now_ms));
-    login_begin(&login, token, now_ms);
-    assert_false(login_use(&login, token, now_ms + LOGIN_IDLE_MS)); /* which is asked for only */
-    login_end(&login, other);
-    assert_true(login_use(&login, token, now_ms));
-    login_end(&login, token);
-    assert_false(login_use(&login, token, now_ms));
+    assert_false(is_in(&login, token, now_ms));
+    login_begin(&login, token, &phone, now_ms);
+    assert_false(is_in(&login, token, now_ms + LOGIN_IDLE_MS)); /* which is asked for only */
+    login_end(login_use(&login, token, &phone, now_ms));
+    assert_false(is_in(&login, token, now_ms));
 }
 
 /* A new login takes the place of the one that was not used longest. */
 static void test_bound(void **state)
 {
-    struct login login = {.wrong_count = 0};
+    struct login login = {.whole_ms = WHOLE_MS};
     char tokens[LOGIN_MAX + 1][LOGIN_TEXT_BYTES];
     (void)state;
 
     for (int i = 0; i < LOGIN_MAX; i++) {
         login_draw(tokens[i]);
-        login_begin(&login, tokens[i], i);
+        login_begin(&login, tokens[i], &phone, i);
     }
-    assert_true(login_use(&login, tokens[0], LOGIN_MAX));
+    assert_true(is_in(&login, tokens[0], LOGIN_MAX));
     login_draw(tokens[LOGIN_MAX]);
-    login_begin(&login, tokens[LOGIN_MAX], LOGIN_MAX + 1);
+    login_begin(&login, tokens[LOGIN_MAX], &phone, LOGIN_MAX + 1);
     for (int i = 0; i <= LOGIN_MAX; i++) {
-        assert_int_equal(login_use(&login, tokens[i], LOGIN_MAX + 2), i != 1);
+        assert_int_equal(is_in(&login, tokens[i], LOGIN_MAX + 2), i != 1);
     }
 }
 
@@ -64,7 +98,7 @@ static void test_bound(void **state)
  */
 static void test_wrong_passwords(void **state)
 {
-    struct login login = {.wrong_count = 0};
+    struct login login = {.whole_ms = WHOLE_MS};
     struct http_address clients[LOGIN_WRONG_MAX];
     const struct http_address other = {.family = 4, .bytes = {9}};
     (void)state;
@@ -89,7 +123,7 @@ static void test_wrong_passwords(void **state)
 /* However many addresses guess, each is remembered for a minute, and a new one has a try. */
 static void test_many_addresses(void **state)
 {
-    struct login login = {.wrong_count = 0};
+    struct login login = {.whole_ms = WHOLE_MS};
     struct http_address client = {.family = 4, .bytes = {10}};
     (void)state;
 
@@ -107,7 +141,7 @@ static void test_many_addresses(void **state)
 /* The address goes when the wrong password does not count any more, and not before. */
 static void test_tidy(void **state)
 {
-    struct login login = {.wrong_count = 0};
+    struct login login = {.whole_ms = WHOLE_MS};
     const struct http_address client = {.family = 4, .bytes = {10, 0, 0, 7}};
     const struct http_address nobody = {.family = 0};
     (void)state;
@@ -127,7 +161,7 @@ static void test_tidy(void **state)
 /* Whoever has used three cannot lock the others out. */
 static void test_one_owner(void **state)
 {
-    struct login login = {.wrong_count = 0};
+    struct login login = {.whole_ms = WHOLE_MS};
     const struct http_address own = {.family = 6, .bytes = {0xfd, [7] = 1, [15] = 1}};
     const struct http_address same = {.family = 6, .bytes = {0xfd, [7] = 1, [15] = 2}};
     const struct http_address other = {.family = 6, .bytes = {0xfd, [7] = 2, [15] = 1}};
@@ -146,13 +180,13 @@ static void test_one_owner(void **state)
 /* A ticket is right once, for ten minutes, and nobody else can write one. */
 static void test_tickets(void **state)
 {
-    struct login login = {.wrong_count = 0};
+    struct login login = {.whole_ms = WHOLE_MS};
     struct login other = {.wrong_count = 0};
     char tickets[LOGIN_TICKETS_MAX + 1][LOGIN_TEXT_BYTES];
     (void)state;
 
-    login_init(&login);
-    login_init(&other);
+    login_init(&login, WHOLE_MS);
+    login_init(&other, WHOLE_MS);
     for (int i = 0; i <= LOGIN_TICKETS_MAX; i++) {
         login_ticket_draw(&login, 5, tickets[i]);
         assert_true(login_ticket_is_right(&login, tickets[i], 4 + LOGIN_TICKET_MS));
@@ -182,13 +216,10 @@ static void test_tickets(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ends),
-        cmocka_unit_test(test_bound),
-        cmocka_unit_test(test_wrong_passwords),
-        cmocka_unit_test(test_many_addresses),
-        cmocka_unit_test(test_tidy),
-        cmocka_unit_test(test_one_owner),
-        cmocka_unit_test(test_tickets),
+        cmocka_unit_test(test_ends),           cmocka_unit_test(test_other_devices),
+        cmocka_unit_test(test_bound),          cmocka_unit_test(test_wrong_passwords),
+        cmocka_unit_test(test_many_addresses), cmocka_unit_test(test_tidy),
+        cmocka_unit_test(test_one_owner),      cmocka_unit_test(test_tickets),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

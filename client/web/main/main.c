@@ -58,7 +58,8 @@ static int set_password(const struct settings_options *options)
         settings_complain(&moderate_program, reason, stderr);
         return SETTINGS_EXIT_USAGE;
     }
-    printf("%s has the new password; restart the page: systemctl restart hearsay-moderate\n", file);
+    printf("%s has the new password. A page that runs takes it at once; all logins have ended.\n",
+           file);
     return settings_finish_output(&moderate_program);
 }
 

@@ -150,16 +150,24 @@ static struct http_options http_options_of(struct program *program)
     };
 }
 
+/* Follows the kernel's table of neighbours. `key`: as of devices_open. */
+static int open_devices(struct program *program, const uint8_t *key, char *out_reason)
+{
+    int rc = devices_open(alloc_system(), &program->loop, key, &program->devices);
+
+    if (rc != 0) {
+        (void)snprintf(out_reason, SETTINGS_REASON_BYTES, "%s", err_text(rc));
+    }
+    return rc;
+}
+
 /* Serves the guests' page. */
 static int make_guests(struct program *program, char *out_reason)
 {
     struct http_options http = http_options_of(program);
     int rc = make_board(program, out_reason);
 
-    if (rc == 0 && (rc = devices_open(alloc_system(), &program->loop, program->stay.device_key,
-                                      &program->devices)) != 0) {
-        (void)snprintf(out_reason, SETTINGS_REASON_BYTES, "%s", err_text(rc));
-    }
+    rc = rc == 0 ? open_devices(program, program->stay.device_key, out_reason) : rc;
     if (rc != 0) {
         return rc;
     }
@@ -182,7 +190,12 @@ static int make_guests(struct program *program, char *out_reason)
 static int make_moderate(struct program *program, char *out_reason)
 {
     struct http_options http = http_options_of(program);
+    int rc = open_devices(program, NULL, out_reason);
 
+    if (rc != 0) {
+        return rc;
+    }
+    http.devices = program->devices;
     http.allows = moderate_allows;
     http.request = moderate_request;
     http.gone = moderate_gone;

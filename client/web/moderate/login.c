@@ -9,8 +9,9 @@
 
 enum { TIME_BYTES = 8, DRAWN_BYTES = 16, MAC_BYTES = 16 }; /* of a ticket; drawn: with the time */
 
-void login_init(struct login *login)
+void login_init(struct login *login, int64_t whole_ms)
 {
+    login->whole_ms = whole_ms;
     randombytes_buf(login->key, sizeof(login->key));
 }
 
@@ -22,22 +23,24 @@ void login_draw(char *out_token)
     (void)sodium_bin2hex(out_token, LOGIN_TEXT_BYTES, random, sizeof(random));
 }
 
-static bool has_ended(const struct login_entry *entry, int64_t now_ms)
+static bool has_ended(const struct login *login, const struct login_entry *entry, int64_t now_ms)
 {
     return entry->token[0] == '\0' || now_ms - entry->used_ms >= LOGIN_IDLE_MS ||
-           now_ms - entry->began_ms >= LOGIN_WHOLE_MS;
+           now_ms - entry->began_ms >= login->whole_ms;
 }
 
-void login_begin(struct login *login, const char *token, int64_t now_ms)
+void login_begin(struct login *login, const char *token, const struct http_address *client,
+                 int64_t now_ms)
 {
     struct login_entry *chosen = &login->entries[0];
 
-    for (size_t i = 0; i < LOGIN_MAX && !has_ended(chosen, now_ms); i++) {
+    for (size_t i = 0; i < LOGIN_MAX && !has_ended(login, chosen, now_ms); i++) {
         struct login_entry *entry = &login->entries[i];
 
-        chosen = has_ended(entry, now_ms) || entry->used_ms < chosen->used_ms ? entry : chosen;
+        chosen =
+            has_ended(login, entry, now_ms) || entry->used_ms < chosen->used_ms ? entry : chosen;
     }
-    *chosen = (struct login_entry){.began_ms = now_ms, .used_ms = now_ms};
+    *chosen = (struct login_entry){.began_ms = now_ms, .used_ms = now_ms, .client = *client};
     memcpy(chosen->token, token, LOGIN_TEXT_BYTES);
 }
 
@@ -53,24 +56,45 @@ static struct login_entry *find_entry(struct login *login, const char *token)
     return found;
 }
 
-bool login_use(struct login *login, const char *token, int64_t now_ms)
+/* Whether a client is the one that logged in. */
+static bool is_same_client(const struct http_address *of_login, const struct http_address *client)
 {
-    struct login_entry *entry = find_entry(login, token);
-
-    if (entry == NULL || has_ended(entry, now_ms)) {
-        return false;
-    }
-    entry->used_ms = now_ms;
-    return true;
+    return http_peer_equals(of_login, client) &&
+           (of_login->device == 0 || of_login->device == client->device);
 }
 
-void login_end(struct login *login, const char *token)
+struct login_entry *login_use(struct login *login, const char *token,
+                              const struct http_address *client, int64_t now_ms)
 {
     struct login_entry *entry = find_entry(login, token);
 
-    if (entry != NULL) {
-        sodium_memzero(entry, sizeof(*entry));
+    if (entry == NULL || has_ended(login, entry, now_ms) ||
+        !is_same_client(&entry->client, client)) {
+        return NULL;
     }
+    entry->used_ms = now_ms;
+    return entry;
+}
+
+void login_page_key(const struct login *login, char out_key[LOGIN_PAGE_KEY_BYTES])
+{
+    static const char purpose[] = "typed";
+    uint8_t key[LOGIN_PAGE_KEY_BYTES / 2];
+
+    /* Cannot fail: all lengths are within the bounds of BLAKE2b. */
+    (void)crypto_generichash(key, sizeof(key), (const uint8_t *)purpose, sizeof(purpose),
+                             login->key, sizeof(login->key));
+    (void)sodium_bin2hex(out_key, LOGIN_PAGE_KEY_BYTES, key, sizeof(key));
+}
+
+void login_end(struct login_entry *entry)
+{
+    sodium_memzero(entry, sizeof(*entry));
+}
+
+void login_end_all(struct login *login)
+{
+    sodium_memzero(login->entries, sizeof(login->entries));
 }
 
 static bool is_same_owner(const struct http_address *a, const struct http_address *b)

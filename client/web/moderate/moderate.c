@@ -1,52 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/web/moderate/moderate.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <sodium.h>
 
 #include "client/web/form.h"
+#include "client/web/moderate/job.h"
 #include "client/web/moderate/page.h"
 #include "client/web/setup/moderate.h"
+#include "client/web/setup/options.h"
 #include "client/web/statics.h"
+#include "core/base/err.h"
 #include "daemon/system/container.h"
 #include "daemon/system/log.h"
 
 enum {
-    LIST_MESSAGES = 50,          /* of a page of each list */
-    ALL_MESSAGES = 20,           /* of a page of all messages */
+    TOKEN_DIGITS = LOGIN_TEXT_BYTES - 1,
+    PAGE_DIGITS_MAX = 2 * HEARSAY_CURSOR_BYTES + 1, /* of a page of a list, in an address */
+    LOCATION_BYTES = 256 + 2 * PAGE_DIGITS_MAX,
     HASH_MORE_BYTES = 64 * 1024, /* that libsodium allocates beside the memory of the hash */
     BUSY_SECONDS = 1
-};
-
-/* A request on its way to its answer. */
-struct job {
-    uv_work_t work;
-    struct moderate *moderate;
-    struct http_exchange *exchange; /* NULL: the client has gone */
-    struct http_address client;
-    char *body; /* owned: what `act` and others point into */
-    size_t body_bytes;
-    const char *password; /* of the form; NULL: none */
-    const char *ticket;   /* of that form, if it was right; NULL: none */
-    struct desk_act act;
-    struct desk desk;
-    char token[LOGIN_TEXT_BYTES];
-    struct desk_notice notice; /* about what was done */
-    bool is_right;             /* the password */
-    bool lacks_memory;         /* to check the password */
-    struct html html;
 };
 
 void moderate_init(struct moderate *moderate, uv_loop_t *loop, const struct web_config *config,
                    const struct web_config_listener *places, size_t count)
 {
     moderate->loop = loop;
-    login_init(&moderate->login);
+    login_init(&moderate->login, (int64_t)config->session_s * 1000);
     moderate->config = *config;
+    moderate->file = (struct moderate_file){.bytes = -1}; /* read again at the first request */
     moderate->names.config = &moderate->config;
     moderate->names.place_count = count;
     memcpy(moderate->names.places, places, count * sizeof(*places));
@@ -100,10 +88,50 @@ static void job_answer(struct job *job, unsigned status, uint64_t retry_after_s)
                                            .retry_after_s = (uint32_t)retry_after_s,
                                            .body = job->html.bytes,
                                            .body_bytes = job->html.count,
+                                           .is_unlinked = true,
                                        });
         }
     }
     job_free(job);
+}
+
+/* Answers a form: the browser asks for an address, so that Back and a reload send no form again. */
+static void job_redirect(struct job *job, const char *location)
+{
+    if (job->exchange != NULL) {
+        http_exchange_set_context(job->exchange, NULL);
+        http_answer(job->exchange, &(struct http_answer){
+                                       .status = 303, .location = location, .is_unlinked = true});
+    }
+    job_free(job);
+}
+
+/* Whether a page of a list, as a form has it, can stand in an address as it is. */
+static bool is_plain(const char *page)
+{
+    return page != NULL && strlen(page) <= PAGE_DIGITS_MAX &&
+           (strcmp(page, DESK_NEWEST) == 0 || strspn(page, "0123456789abcdef") == strlen(page));
+}
+
+/* Leads to the page from which a form was sent. */
+static void answer_page(struct job *job)
+{
+    const struct desk *desk = &job->desk;
+    const struct desk_act *act = &job->act;
+    char location[LOCATION_BYTES];
+    size_t used = (size_t)snprintf(location, sizeof(location), "/%s/%s?n=%u", job->token,
+                                   desk_view_name(desk->view), job->said.number);
+
+    if (desk->language[0] != '\0') {
+        used += (size_t)snprintf(location + used, sizeof(location) - used, "&l=%s", desk->language);
+    }
+    if (is_plain(act->page)) {
+        used += (size_t)snprintf(location + used, sizeof(location) - used, "&p=%s", act->page);
+    }
+    if (is_plain(act->list_page)) {
+        (void)snprintf(location + used, sizeof(location) - used, "&q=%s", act->list_page);
+    }
+    job_redirect(job, location);
 }
 
 /* Asks for the password. */
@@ -122,165 +150,48 @@ static void answer_login(struct job *job, unsigned status, const struct desk_not
 
 /* --- what hearsayd is asked ------------------------------------------------------------------- */
 
-/* Reads the cursor of a page into *cursor, and into the request, which borrows it; the form may
- * have none. */
-static void read_page(const char *page, uint8_t *cursor, struct hearsay_request *request)
+static void act_work(uv_work_t *work)
 {
-    size_t bytes = 0;
-
-    if (page == NULL ||
-        sodium_hex2bin(cursor, HEARSAY_CURSOR_BYTES, page, strlen(page), NULL, &bytes, NULL) != 0) {
-        bytes = 0;
-    }
-    request->reported.after = hearsay_bytes(bytes > 0 ? cursor : NULL, bytes);
+    job_do(CONTAINER_OF(work, struct job, work));
 }
 
-/* Asks for a page; for the first one in place of a page that has gone. `is_of_all`: a page without
- * a previous one is the first one, too. */
-static int ask_page(struct hearsay *server, struct hearsay_request *request, bool is_of_all,
-                    const struct hearsay_reported_list **out_list, struct hearsay_error *error)
+/* Keeps what was done for the page that the browser is sent to, where the login has not ended. */
+static void act_done(uv_work_t *work, int status)
 {
-    const struct hearsay_response *response = NULL;
-    int rc = hearsay_ask(server, request, ACT_CALL_MS, &response, error);
+    struct job *job = CONTAINER_OF(work, struct job, work);
+    struct login *login = &job->moderate->login;
+    const struct desk_notice *notice = &job->notice;
+    struct login_entry *entry = login_use(login, job->token, &job->client, clock_ms(job->moderate));
 
-    if (request->reported.after.data != NULL &&
-        (rc == HEARSAY_OK ? response->reported_list.message_count == 0 ||
-                                (is_of_all && response->reported_list.previous.data == NULL)
-                          : error->status == HEARSAY_ERR_REFUSED)) {
-        request->reported.after = hearsay_bytes(NULL, 0);
-        rc = hearsay_ask(server, request, ACT_CALL_MS, &response, error);
+    (void)status; /* no job is cancelled */
+    if (job->ticket != NULL) {
+        login_ticket_use(login, job->ticket); /* not before: somebody taps twice */
     }
-    *out_list = rc == HEARSAY_OK ? &response->reported_list : NULL;
-    return rc;
-}
+    if (entry != NULL) {
+        struct login_said *said = &entry->said;
 
-/*
- * Writes the page of all messages that the form names. Writes the first page if the other one has
- * gone: if its cursor is of a store before, if no message of it is left, or if it is the way back
- * to the newest messages.
- */
-static int job_write_all(struct job *job, struct hearsay *server, struct hearsay_request *request,
-                         struct hearsay_error *error)
-{
-    const struct hearsay_reported_list *list = NULL;
-    struct desk_notice nothing = {.key = NULL};
-    uint8_t cursor[HEARSAY_CURSOR_BYTES];
-    size_t before = job->html.count;
-    size_t shown = 0;
-
-    request->reported.all = true;
-    request->reported.limit = ALL_MESSAGES;
-    read_page(job->act.page, cursor, request);
-    for (;;) {
-        int rc = ask_page(server, request, true, &list, error);
-        if (rc != HEARSAY_OK) {
-            return rc;
+        said->number++;
+        said->key = notice->key;
+        said->seconds = notice->seconds;
+        said->is_bad = notice->is_bad;
+        (void)snprintf(said->value, sizeof(said->value), "%s",
+                       notice->value != NULL ? notice->value : "");
+        if (job->act.text != NULL) {
+            (void)snprintf(said->typed, sizeof(said->typed), "%s",
+                           notice->is_bad ? job->act.text : "");
         }
-        job->desk.page = request->reported.after.data != NULL ? job->act.page : DESK_NEWEST;
-        shown = desk_all(&job->html, &job->desk, list, &job->act,
-                         job->act.page != NULL ? &job->notice : &nothing);
-        if (shown == list->message_count) {
-            return HEARSAY_OK;
-        }
-        html_cut(&job->html, before); /* so that the buttons lead to the messages behind these */
-        request->reported.limit = (uint32_t)shown;
+        (void)snprintf(said->id, sizeof(said->id), "%s", job->act.id != NULL ? job->act.id : "");
+        job->said.number = said->number;
     }
+    answer_page(job);
 }
 
-/*
- * Writes the page of a list that the form names; if this page has gone, and for the other lists,
- * the first page. Adds to *total how many messages the list has.
- */
-static int job_write_list(struct job *job, struct hearsay *server, enum desk_list list,
-                          struct hearsay_request *request, struct hearsay_error *error,
-                          uint64_t *total)
+static void act_start(struct job *job)
 {
-    const char *page = job->act.list_page;
-    const struct hearsay_reported_list *found = NULL;
-    uint8_t cursor[HEARSAY_CURSOR_BYTES];
-    size_t before = job->html.count;
-    bool is_asked = page != NULL && page[0] == '0' + (char)list;
-
-    request->reported.pending = list == DESK_PENDING;
-    request->reported.withheld = list == DESK_WITHHELD;
-    request->reported.limit = LIST_MESSAGES;
-    read_page(is_asked ? page + 1 : NULL, cursor, request);
-    for (;;) {
-        int rc = ask_page(server, request, false, &found, error);
-        if (rc != HEARSAY_OK) {
-            return rc;
-        }
-        size_t shown =
-            desk_list(&job->html, &job->desk, list, request->reported.after.data == NULL, found);
-        if (found->total == 0 || shown == found->message_count) {
-            *total += found->total;
-            return HEARSAY_OK;
-        }
-        html_cut(&job->html, before); /* so that the button leads to the messages behind these */
-        request->reported.limit = (uint32_t)shown;
-    }
+    /* Fails without a function only. */
+    (void)uv_queue_work(job->moderate->loop, &job->work, act_work, act_done);
 }
 
-/* Writes the board and the lists, each as soon as hearsayd has told it. */
-static int job_write_lists(struct job *job, struct hearsay *server, struct hearsay_error *error)
-{
-    const char *name = job->moderate->config.host;
-    const struct hearsay_text host = hearsay_text(name[0] != '\0' ? name : NULL);
-    struct hearsay_request request = {.kind = HEARSAY_REQUEST_ACCEPT, .accept.host = host};
-    const struct hearsay_response *response = NULL;
-    uint64_t total = 0;
-    int rc = hearsay_ask(server, &request, ACT_CALL_MS, &response, error);
-
-    if (rc == HEARSAY_OK) {
-        desk_board(&job->html, &job->desk, &response->accepting);
-    }
-    request = (struct hearsay_request){.kind = HEARSAY_REQUEST_REPORTED, .reported.host = host};
-    for (int list = DESK_REPORTED; list < DESK_LISTS && rc == HEARSAY_OK; list++) {
-        rc = job_write_list(job, server, (enum desk_list)list, &request, error, &total);
-    }
-    if (rc == HEARSAY_OK && total == 0) {
-        desk_empty(&job->html, &job->desk);
-    }
-    request.reported.withheld = false;
-    return rc == HEARSAY_OK ? job_write_all(job, server, &request, error) : rc;
-}
-
-/* Writes the page of who is logged in. */
-static void job_write_page(struct job *job)
-{
-    struct hearsay_connect options;
-    struct hearsay_error error;
-    struct hearsay *server = NULL;
-    struct desk_notice nothing = {.key = NULL};
-    struct desk_notice *notice = &job->notice;
-
-    hearsay_connect_init(&options);
-    options.agent = "hearsay-web/" HEARSAY_VERSION; /* hearsayd notes decisions as the page's */
-    options.server = job->moderate->config.server;
-    options.timeout_ms = ACT_CALL_MS;
-    int rc = hearsay_connect(&options, &server, &error);
-    if (rc == HEARSAY_OK) {
-        job->desk.now_ms = hearsay_welcome(server)->now_ms;
-        job->desk.is_clock_trusted = hearsay_welcome(server)->clock_trusted;
-        *notice = act_do(&job->desk, &job->act, job->moderate->config.host, server, &error);
-    } else {
-        *notice = act_notice(&error);
-    }
-    /* What was pressed in the list of all messages is answered there, where the browser goes. */
-    bool is_below = rc == HEARSAY_OK && job->act.page != NULL;
-    desk_begin(&job->html, &job->desk, is_below ? &nothing : notice);
-    if (rc == HEARSAY_OK && job_write_lists(job, server, &error) != HEARSAY_OK) {
-        if (is_below && notice->key != NULL) {
-            desk_say(&job->html, &job->desk, notice);
-        }
-        *notice = act_notice(&error);
-        desk_say(&job->html, &job->desk, notice);
-    }
-    desk_end(&job->html, &job->desk, NULL);
-    hearsay_close(server);
-}
-
-/* On a thread of its own: reads the job and the configuration, and writes to the job only. */
 static void page_work(uv_work_t *work)
 {
     job_write_page(CONTAINER_OF(work, struct job, work));
@@ -288,18 +199,12 @@ static void page_work(uv_work_t *work)
 
 static void page_done(uv_work_t *work, int status)
 {
-    struct job *job = CONTAINER_OF(work, struct job, work);
-
-    (void)status; /* no job is cancelled */
-    if (job->ticket != NULL) {
-        login_ticket_use(&job->moderate->login, job->ticket); /* not before: somebody taps twice */
-    }
-    job_answer(job, 200, 0);
+    (void)status;
+    job_answer(CONTAINER_OF(work, struct job, work), 200, 0);
 }
 
 static void page_start(struct job *job)
 {
-    /* Fails without a function only. */
     (void)uv_queue_work(job->moderate->loop, &job->work, page_work, page_done);
 }
 
@@ -316,15 +221,48 @@ static bool has_memory(void)
     return room != MAP_FAILED && munmap(room, bytes) == 0;
 }
 
-/* As page_work. */
+/* On a thread of its own. */
 static void check_work(uv_work_t *work)
 {
     struct job *job = CONTAINER_OF(work, struct job, work);
 
     job->lacks_memory = !has_memory();
-    job->is_right =
-        !job->lacks_memory && crypto_pwhash_str_verify(job->moderate->config.password,
-                                                       job->password, strlen(job->password)) == 0;
+    job->is_right = !job->lacks_memory &&
+                    crypto_pwhash_str_verify(job->hash, job->password, strlen(job->password)) == 0;
+}
+
+/*
+ * Reads the file again where it has changed. A new password ends all logins, so that whoever knew
+ * the old one is out at once. Nothing else of the file is taken over.
+ */
+static void take_new_password(struct moderate *moderate)
+{
+    const char *file = moderate->config.common.file;
+    struct moderate_file *known = &moderate->file;
+    char reason[SETTINGS_REASON_BYTES];
+    struct stat now;
+
+    if (file[0] == '\0' || stat(file, &now) != 0 ||
+        (now.st_ino == known->inode && now.st_size == known->bytes &&
+         now.st_mtim.tv_sec == known->changed.tv_sec &&
+         now.st_mtim.tv_nsec == known->changed.tv_nsec)) {
+        return;
+    }
+    *known = (struct moderate_file){now.st_ino, now.st_size, now.st_mtim};
+    struct web_config *fresh = malloc(sizeof(*fresh)); /* large for a small machine's stack */
+    int rc =
+        fresh != NULL ? settings_config_read(&moderate_program, file, fresh, reason) : -ERR_NOMEM;
+    if (rc == SETTINGS_REFUSED) {
+        log_warning("the file has changed, and is not right; the password of before holds: %s",
+                    reason);
+    } else if (rc != 0) {
+        known->bytes = -1; /* once more at the next request */
+    } else if (strcmp(fresh->password, moderate->config.password) != 0) {
+        memcpy(moderate->config.password, fresh->password, sizeof(fresh->password));
+        login_end_all(&moderate->login);
+        log_info("the moderators' page has a new password; all logins have ended");
+    }
+    free(fresh);
 }
 
 /* Counts a wrong password, and answers. */
@@ -342,6 +280,17 @@ static void refuse_password(struct job *job)
     answer_login(job, 403, &(struct desk_notice){.key = "moderate.wrong", .is_bad = true});
 }
 
+/* Does what was pressed before the login, or leads to the page. */
+static void act_start_if_any(struct job *job)
+{
+    if (job->act.act != NULL) {
+        act_start(job);
+    } else {
+        login_ticket_use(&job->moderate->login, job->ticket);
+        answer_page(job);
+    }
+}
+
 static void check_done(uv_work_t *work, int status)
 {
     struct job *job = CONTAINER_OF(work, struct job, work);
@@ -351,9 +300,10 @@ static void check_done(uv_work_t *work, int status)
     (void)status; /* no job is cancelled */
     moderate->is_checking = false;
     moderate->waiting = NULL;
-    if (job->is_right) {
-        login_begin(&moderate->login, job->token, clock_ms(moderate));
-        page_start(job);
+    take_new_password(moderate);
+    if (job->is_right && strcmp(job->hash, moderate->config.password) == 0) {
+        login_begin(&moderate->login, job->token, &job->client, clock_ms(moderate));
+        act_start_if_any(job);
     } else if (job->lacks_memory) {
         job_answer(job, 503, BUSY_SECONDS);
     } else {
@@ -403,6 +353,7 @@ static void log_in(struct job *job)
         moderate->waiting = job;
     } else {
         login_draw(job->token);
+        memcpy(job->hash, moderate->config.password, sizeof(job->hash));
         moderate->is_checking = true;
         (void)uv_queue_work(moderate->loop, &job->work, check_work, check_done);
     }
@@ -433,15 +384,18 @@ static void take_password(struct job *job, const char *ticket)
     }
 }
 
-static void take_form(struct job *job, const struct form *form)
+/* Takes over what a form or an address says. */
+static void read_fields(struct job *job, const struct form *form)
 {
-    struct moderate *moderate = job->moderate;
-    const char *token = find_value(form, "k");
     const char *language = find_value(form, "l");
+    const char *view = find_value(form, "v");
 
     if (language != NULL && lang_find(language) != NULL) {
         job->desk.lang = lang_find(language);
         job->desk.language = lang_tag(job->desk.lang);
+    }
+    if (view != NULL && desk_view_find(view) != DESK_VIEWS) {
+        job->desk.view = desk_view_find(view);
     }
     job->act = (struct desk_act){
         .act = find_value(form, "do"),
@@ -452,46 +406,110 @@ static void take_form(struct job *job, const struct form *form)
         .mode = find_value(form, "mode"),
         .page = find_value(form, "p"),
         .list_page = find_value(form, "q"),
+        .text = find_value(form, "text"),
+        .until = find_value(form, "until"),
+        .lang = find_value(form, "lang"),
+        .number = find_value(form, "number"),
+        .what = find_value(form, "what"),
     };
+}
+
+/* Takes a form that was sent; `entry` is the login of its address, NULL: there is none. */
+static void take_form(struct job *job, const struct form *form, struct login_entry *entry)
+{
     job->password = find_value(form, "password");
-    if (token != NULL && login_use(&moderate->login, token, clock_ms(moderate))) {
-        if (job->act.act != NULL && strcmp(job->act.act, "leave") == 0) {
-            login_end(&moderate->login, token);
-            answer_login(job, 200, &(struct desk_notice){.key = "moderate.left"});
-            return;
-        }
-        memcpy(job->token, token, sizeof(job->token));
-        page_start(job);
+    if (entry != NULL && job->act.act != NULL && strcmp(job->act.act, "leave") == 0) {
+        login_end(entry);
+        job_redirect(job, "/?left=1");
+    } else if (entry != NULL) {
+        act_start(job);
     } else if (job->password != NULL) {
         take_password(job, find_value(form, "t"));
     } else {
-        bool waits = token != NULL || job->act.act != NULL;
+        bool waits = job->token[0] != '\0' || job->act.act != NULL;
 
         answer_login(
-            job, token != NULL ? 403 : 200,
+            job, job->token[0] != '\0' ? 403 : 200,
             &(struct desk_notice){.key = waits ? "moderate.expired" : NULL, .is_bad = true});
     }
 }
 
+/* Takes the address of a page; `entry` as of take_form. An address does nothing. */
+static void take_address(struct job *job, const struct form *query, struct login_entry *entry)
+{
+    const char *number = find_value(query, "n");
+    uint64_t said = 0;
+
+    job->act = (struct desk_act){.page = job->act.page, .list_page = job->act.list_page};
+    if (entry == NULL) {
+        bool has_left = find_value(query, "left") != NULL;
+
+        answer_login(job, job->token[0] != '\0' ? 403 : 200,
+                     &(struct desk_notice){.key = job->token[0] != '\0' ? "moderate.ended"
+                                                  : has_left            ? "moderate.left"
+                                                                        : NULL,
+                                           .is_bad = job->token[0] != '\0'});
+        return;
+    }
+    job->said = entry->said;
+    if (number != NULL && form_read_number(number, UINT_MAX, &said) && said > 0 &&
+        said == entry->said.number) {
+        job->act.id = job->said.id[0] != '\0' ? job->said.id : NULL;
+        job->notice = (struct desk_notice){.key = job->said.key,
+                                           .value = job->said.value,
+                                           .seconds = job->said.seconds,
+                                           .is_bad = job->said.is_bad};
+    }
+    page_start(job);
+}
+
 /* --- requests --------------------------------------------------------------------------------- */
+
+/* What an address of the page names. */
+struct address {
+    char token[LOGIN_TEXT_BYTES]; /* "": it has none */
+    bool is_action;
+    enum desk_view view;
+};
+
+/* Reads `/`, `/act`, `/TOKEN/act` or `/TOKEN/VIEW`. False: it is none of them. */
+static bool address_read(const char *path, struct address *out)
+{
+    *out = (struct address){.view = DESK_VIEW_DECIDE};
+    const char *name = path + 1;
+
+    if (strspn(name, "0123456789abcdef") == TOKEN_DIGITS && name[TOKEN_DIGITS] == '/') {
+        memcpy(out->token, name, TOKEN_DIGITS);
+        name += TOKEN_DIGITS + 1;
+    }
+    out->is_action = strcmp(name, DESK_ACTION) == 0;
+    if (out->is_action) {
+        return true;
+    }
+    out->view = desk_view_find(name);
+    return out->view != DESK_VIEWS && (out->token[0] != '\0' || out->view == DESK_VIEW_DECIDE);
+}
 
 static struct job *job_new(struct moderate *moderate, struct http_exchange *exchange,
                            const struct http_request *request)
 {
     struct job *job = calloc(1, sizeof(*job));
     const struct lang *lang = lang_find(moderate->config.language);
+    bool is_form = request->method == HTTP_POST;
+    size_t bytes = is_form ? request->body_bytes : strlen(request->query);
 
     if (job == NULL) {
         return NULL;
     }
-    job->body = malloc(request->body_bytes + 1);
+    job->body = malloc(bytes + 1);
     if (job->body == NULL) {
         free(job);
         return NULL;
     }
-    memcpy(job->body, request->body, request->body_bytes + 1);
-    job->body_bytes = request->body_bytes;
+    memcpy(job->body, is_form ? request->body : request->query, bytes + 1);
+    job->body_bytes = bytes;
     job->moderate = moderate;
+    job->config = &moderate->config;
     job->exchange = exchange;
     job->client = request->client;
     job->desk = (struct desk){
@@ -499,15 +517,29 @@ static struct job *job_new(struct moderate *moderate, struct http_exchange *exch
         .language = "",
         .title = moderate->config.title,
         .token = job->token,
+        .key = job->key,
+        .session_s = moderate->config.session_s,
         .page = DESK_NEWEST,
     };
     return job;
 }
 
+/*
+ * Whether a form may have been sent by our own page. A page without a referrer sends the origin
+ * `null`: then the token in the address, which no other page knows, or the ticket tells.
+ */
+static bool is_ours(const struct names *names, const struct http_request *request)
+{
+    return (request->origin != NULL && strcmp(request->origin, "null") == 0) ||
+           names_allow_origin(names, request->host, request->origin);
+}
+
 static void serve_page(struct moderate *moderate, struct http_exchange *exchange,
-                       const struct http_request *request)
+                       const struct http_request *request, const struct address *address)
 {
     struct job *job = job_new(moderate, exchange, request);
+    bool is_form = request->method == HTTP_POST;
+    struct login_entry *entry = NULL;
     struct form form;
 
     if (job == NULL) {
@@ -515,13 +547,21 @@ static void serve_page(struct moderate *moderate, struct http_exchange *exchange
         return;
     }
     http_exchange_set_context(exchange, job);
-    if (request->method != HTTP_POST) {
-        answer_login(job, 200, &(struct desk_notice){.key = NULL});
-    } else if (!names_allow_origin(&moderate->names, request->host, request->origin) ||
-               !form_read(job->body, request->body_bytes, &form)) {
+    take_new_password(moderate);
+    memcpy(job->token, address->token, sizeof(job->token));
+    job->desk.view = address->view;
+    login_page_key(&moderate->login, job->key);
+    entry = login_use(&moderate->login, job->token, &job->client, clock_ms(moderate));
+    if ((is_form && !is_ours(&moderate->names, request)) ||
+        !form_read(job->body, job->body_bytes, &form)) {
         answer_login(job, 400, &(struct desk_notice){.key = "moderate.foreign", .is_bad = true});
+        return;
+    }
+    read_fields(job, &form);
+    if (is_form) {
+        take_form(job, &form, entry);
     } else {
-        take_form(job, &form);
+        take_address(job, &form, entry);
     }
 }
 
@@ -530,11 +570,12 @@ void moderate_request(void *context, struct http_exchange *exchange,
 {
     struct moderate *moderate = context;
     const struct statics_file *file = statics_find(request->path + 1);
+    struct address address;
 
     if (!names_allow_host(&moderate->names, false, request->host)) {
         answer_text(exchange, 421, "The moderators' page has another address.\n");
-    } else if (strcmp(request->path, "/") == 0 || strcmp(request->path, DESK_ACTION) == 0) {
-        serve_page(moderate, exchange, request);
+    } else if (address_read(request->path, &address)) {
+        serve_page(moderate, exchange, request, &address);
     } else if (file != NULL) {
         http_answer(exchange, &(struct http_answer){.status = 200,
                                                     .type = file->type,

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * moderate: answers the requests of the moderators' page. There is one path: GET / asks for the
- * password, POST / carries the token of a login and what was pressed, and the answer is the list.
- * Passwords are checked, and hearsayd is asked, on libuv's threads: each of these requests has a
- * connection to hearsayd of its own.
+ * moderate: answers the requests of the moderators' page. GET / asks for the password. After it,
+ * each address of the page begins with the token of the login: GET /TOKEN/ shows the lists, and
+ * POST /TOKEN/act does what was pressed and leads back by 303, so that a browser has no form to
+ * send again. Passwords are checked, and hearsayd is asked, on libuv's threads: each of these
+ * requests has a connection to hearsayd of its own.
  */
 #ifndef CLIENT_WEB_MODERATE_MODERATE_H
 #define CLIENT_WEB_MODERATE_MODERATE_H
+
+#include <sys/types.h>
+#include <time.h>
 
 #include <uv.h>
 
@@ -18,9 +22,17 @@
 
 struct job; /* of a request */
 
+/* The configuration's file as it was when it was last read. */
+struct moderate_file {
+    ino_t inode;
+    off_t bytes; /* -1: it must be read */
+    struct timespec changed;
+};
+
 struct moderate {
     uv_loop_t *loop;          /* borrowed */
-    struct web_config config; /* a copy, which other threads read: it never changes */
+    struct web_config config; /* a copy. Threads read it, so only the password ever changes */
+    struct moderate_file file;
     struct names names;
     struct login login;
     bool is_checking;           /* a password: one at a time */

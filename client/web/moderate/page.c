@@ -4,76 +4,96 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <sodium.h>
-
-#include "client/web/form.h"
+#include "client/web/moderate/inner.h"
 #include "client/web/page.h"
-#include "client/web/route/secret.h"
 #include "client/web/statics.h"
 
-enum {
-    REASON_CHARACTERS_MAX = 1000,
-    REASON_LINES_MAX = 8,
-    PLACE_BYTES = SECRET_HEX_BYTES + 2, /* the name of an element for a message */
-    /* The page has at most so many bytes behind a list, times the place of the list. The longest
-     * text, at most 5 bytes for a character and 30 for a line, fits with all of its reasons. */
-    LIST_BYTES = HTML_BYTES_MAX / (DESK_LISTS + 2) /* the list of all messages is one, too */
+/* --- views ------------------------------------------------------------------------------------ */
+
+static const char *const view_names[DESK_VIEWS] = {
+    "", "reported", "waiting", "withheld", "all", "notices", "bans", "log",
 };
 
-/* The page of phones says "me". */
-static const char *kind_key(size_t kind)
+const char *desk_view_name(enum desk_view view)
 {
-    return kind == HEARSAY_REPORT_ABOUT_ME ? "moderate.about_me" : form_report_kinds[kind].key;
+    return view_names[view];
+}
+
+enum desk_view desk_view_find(const char *name)
+{
+    size_t view = 0;
+
+    while (view < DESK_VIEWS && strcmp(view_names[view], name) != 0) {
+        view++;
+    }
+    return (enum desk_view)view;
 }
 
 /* --- pieces ----------------------------------------------------------------------------------- */
 
-static void write_words(struct html *html, const struct desk *desk, const char *key)
+void desk_words(struct html *html, const struct desk *desk, const char *key)
 {
     lang_write(html, desk->lang, key, NULL, NULL);
 }
 
-static void write_hidden(struct html *html, const char *name, const char *value)
+void desk_hidden(struct html *html, const char *name, const char *value)
 {
     if (value != NULL && value[0] != '\0') {
         html_hidden(html, name, value);
     }
 }
 
+void desk_address(struct html *html, const struct desk *desk, const char *name)
+{
+    if (desk->token[0] != '\0') {
+        html_between(html, "/", desk->token, "");
+    }
+    html_between(html, "/", name, "");
+}
+
+/* Begins a form up to its address, whose name and element follow. */
+static void form_open(struct html *html, const struct desk *desk, const char *start,
+                      const char *name, const char *place)
+{
+    html_raw(html, start);
+    html_raw(html, " action=\"");
+    desk_address(html, desk, name);
+    if (place != NULL) {
+        html_between(html, "#", place, "");
+    }
+    html_raw(html, "\"");
+}
+
 /*
- * Begins a form after which the browser goes to the element `place`; NULL: to the top. Forms go to
- * DESK_ACTION and not to the address of the page, because a browser that cannot send a form to the
+ * Forms go to another address than the page's, because a browser that cannot send a form to the
  * address of the page would show its error instead of the page, and Back would lead past it.
  */
-static void form_begin_to(struct html *html, const struct desk *desk, const char *class_name,
-                          const char *place)
+void desk_form_begin(struct html *html, const struct desk *desk, const char *class_name,
+                     const char *place)
 {
-    char action[sizeof(DESK_ACTION "#") + PLACE_BYTES];
-
-    (void)snprintf(action, sizeof(action), DESK_ACTION "%s%s", place != NULL ? "#" : "",
-                   place != NULL ? place : "");
-    html_raw(html, "<form method=\"post\"");
-    html_attribute(html, "action", action);
+    form_open(html, desk, "<form method=\"post\"", DESK_ACTION, place);
     html_attribute(html, "class", class_name);
     html_raw(html, ">\n");
-    write_hidden(html, "k", desk->token);
-    write_hidden(html, "l", desk->language);
+    desk_hidden(html, "l", desk->language);
+    desk_hidden(html, "v", desk_view_name(desk->view));
 }
 
-static void form_begin(struct html *html, const struct desk *desk, const char *class_name)
+void desk_turn_begin(struct html *html, const struct desk *desk, const char *class_name,
+                     const char *name, const char *place)
 {
-    form_begin_to(html, desk, class_name, NULL);
+    form_open(html, desk, "<form", name, place);
+    html_attribute(html, "class", class_name);
+    html_raw(html, ">\n");
+    desk_hidden(html, "l", desk->language);
 }
 
-/* The name of the element of a message in the list of all messages. */
-static void name_place(const char *id, char out_place[PLACE_BYTES])
+void desk_name_place(const char *id, char out_place[DESK_PLACE_BYTES])
 {
-    (void)snprintf(out_place, PLACE_BYTES, "m-%s", id);
+    (void)snprintf(out_place, DESK_PLACE_BYTES, "m-%s", id);
 }
 
-/* Writes a button that sends its form with `name=value`. */
-static void write_button(struct html *html, const struct desk *desk, const char *class_name,
-                         const char *value, const char *key)
+void desk_button(struct html *html, const struct desk *desk, const char *class_name,
+                 const char *value, const char *key)
 {
     html_raw(html, "<button name=\"do\"");
     html_attribute(html, "value", value);
@@ -95,6 +115,52 @@ void desk_say(struct html *html, const struct desk *desk, const struct desk_noti
     html_raw(html, "</p></div>\n");
 }
 
+/* Writes links to some views, the present one marked. `current`: which of them that is. */
+static void write_links(struct html *html, const struct desk *desk, const char *label,
+                        const enum desk_view *views, size_t count, enum desk_view current)
+{
+    char key[40];
+
+    html_raw(html, "<nav class=\"tools\" aria-label=\"");
+    desk_words(html, desk, label);
+    html_raw(html, "\"><ul>\n");
+    for (size_t i = 0; i < count; i++) {
+        const char *name = desk_view_name(views[i]);
+
+        (void)snprintf(key, sizeof(key), "moderate.view_%s",
+                       name[0] != '\0'         ? name
+                       : current == DESK_VIEWS ? "messages"
+                                               : "decide");
+        html_raw(html, "<li><a class=\"link\" href=\"");
+        desk_address(html, desk, name);
+        if (desk->language[0] != '\0') {
+            html_between(html, "?l=", desk->language, "");
+        }
+        bool is_current = current == DESK_VIEWS
+                              ? views[i] == desk->view ||
+                                    (views[i] == DESK_VIEW_DECIDE && desk->view < DESK_VIEW_NOTICES)
+                              : views[i] == current;
+        html_raw(html, is_current ? "\" aria-current=\"page\">" : "\">");
+        desk_words(html, desk, key);
+        html_raw(html, "</a></li>\n");
+    }
+    html_raw(html, "</ul></nav>\n");
+}
+
+static void write_views(struct html *html, const struct desk *desk)
+{
+    static const enum desk_view parts[] = {DESK_VIEW_DECIDE, DESK_VIEW_NOTICES, DESK_VIEW_BANS,
+                                           DESK_VIEW_LOG};
+    static const enum desk_view kinds[] = {DESK_VIEW_DECIDE, DESK_VIEW_REPORTED, DESK_VIEW_PENDING,
+                                           DESK_VIEW_WITHHELD, DESK_VIEW_ALL};
+
+    write_links(html, desk, "moderate.parts", parts, sizeof(parts) / sizeof(parts[0]), DESK_VIEWS);
+    if (desk->view < DESK_VIEW_NOTICES) {
+        write_links(html, desk, "moderate.kinds", kinds, sizeof(kinds) / sizeof(kinds[0]),
+                    desk->view);
+    }
+}
+
 void desk_begin(struct html *html, const struct desk *desk, const struct desk_notice *notice)
 {
     page_write_head(html, desk->lang, "moderate.heading", desk->title);
@@ -105,15 +171,23 @@ void desk_begin(struct html *html, const struct desk *desk, const struct desk_no
                    "<script src=\"/moderate.js\" defer");
     /* A hostile place with the same address may have given the browser a script of this name. */
     html_attribute(html, "integrity", statics_find("moderate.js")->integrity);
-    html_raw(html, "></script>\n</head>\n<body>\n<header class=\"top\">\n<div>\n");
+    html_raw(html, "></script>\n</head>\n<body");
+    if (desk->token[0] != '\0') {
+        html_attribute(html, "data-key", desk->key);
+    }
+    html_raw(html, ">\n<header class=\"top\">\n<div>\n");
     lang_write_element(html, desk->lang, "h1", NULL, "moderate.heading");
     html_between(html, "<p class=\"soft\"><bdi>", desk->title, "</bdi></p>\n</div>\n");
     if (desk->token[0] != '\0') {
-        form_begin(html, desk, "tools");
-        write_button(html, desk, "chip", "look", "moderate.look");
-        html_raw(html, "</form>\n");
+        desk_turn_begin(html, desk, "tools", desk_view_name(desk->view), NULL);
+        lang_write_between(html, desk->lang, "<button class=\"chip\">", "moderate.look",
+                           "</button>\n</form>\n");
     }
-    html_raw(html, "</header>\n<main>\n");
+    html_raw(html, "</header>\n");
+    if (desk->token[0] != '\0') {
+        write_views(html, desk);
+    }
+    html_raw(html, "<main>\n");
     if (notice->key != NULL) {
         desk_say(html, desk, notice);
     }
@@ -122,31 +196,46 @@ void desk_begin(struct html *html, const struct desk *desk, const struct desk_no
 void desk_empty(struct html *html, const struct desk *desk)
 {
     html_raw(html, "<div class=\"empty\">\n");
-    lang_write_element(html, desk->lang, "p", NULL, "moderate.empty");
+    lang_write_element(html, desk->lang, "p", NULL,
+                       desk->view == DESK_VIEW_DECIDE ? "moderate.empty" : "moderate.none");
     html_raw(html, "</div>\n");
 }
 
 /* Keeps what was pressed, for the next request. */
 static void keep_act(struct html *html, const struct desk_act *act)
 {
-    write_hidden(html, "do", act->act);
-    write_hidden(html, "id", act->id);
-    write_hidden(html, "why", act->why);
-    write_hidden(html, "reason", act->reason);
-    write_hidden(html, "ban", act->ban);
-    write_hidden(html, "mode", act->mode);
-    write_hidden(html, "p", act->page);
+    desk_hidden(html, "do", act->act);
+    desk_hidden(html, "id", act->id);
+    desk_hidden(html, "why", act->why);
+    desk_hidden(html, "reason", act->reason);
+    desk_hidden(html, "ban", act->ban);
+    desk_hidden(html, "mode", act->mode);
+    desk_hidden(html, "text", act->text);
+    desk_hidden(html, "until", act->until);
+    desk_hidden(html, "lang", act->lang);
+    desk_hidden(html, "number", act->number);
+    desk_hidden(html, "what", act->what);
+    desk_hidden(html, "p", act->page);
 }
 
 void desk_end(struct html *html, const struct desk *desk, const struct desk_act *act)
 {
-    html_raw(html, "</main>\n<footer class=\"foot\">\n<form method=\"post\" "
-                   "action=\"" DESK_ACTION "\" class=\"tools\">\n");
-    write_hidden(html, "k", desk->token);
-    if (act != NULL) {
-        keep_act(html, act);
+    bool is_in = desk->token[0] != '\0';
+
+    if (is_in && desk->view == DESK_VIEW_DECIDE) {
+        html_raw(html, "<p class=\"soft\">");
+        lang_write(html, desk->lang, "moderate.silent", "hearsay-notify", NULL);
+        html_raw(html, "</p>\n");
+    }
+    html_raw(html, "</main>\n<footer class=\"foot\">\n");
+    form_open(html, desk, is_in ? "<form" : "<form method=\"post\"",
+              is_in ? desk_view_name(desk->view) : DESK_ACTION, NULL);
+    html_raw(html, " class=\"tools\">\n");
+    if (is_in) {
+        desk_hidden(html, "p", desk->page);
     } else {
-        write_hidden(html, "p", desk->page);
+        desk_hidden(html, "v", desk_view_name(desk->view));
+        keep_act(html, act);
     }
     for (size_t i = 0; i < lang_count(); i++) {
         const struct lang *lang = lang_at(i);
@@ -159,9 +248,9 @@ void desk_end(struct html *html, const struct desk *desk, const struct desk_act 
         html_raw(html, "</bdi></button>\n");
     }
     html_raw(html, "</form>\n");
-    if (desk->token[0] != '\0') {
-        form_begin(html, desk, "tools");
-        write_button(html, desk, "chip", "leave", "moderate.leave");
+    if (is_in) {
+        desk_form_begin(html, desk, "tools", NULL);
+        desk_button(html, desk, "chip", "leave", "moderate.leave");
         html_raw(html, "</form>\n");
     }
     html_raw(html, "</footer>\n</body>\n</html>\n");
@@ -171,18 +260,20 @@ void desk_end(struct html *html, const struct desk *desk, const struct desk_act 
 
 void desk_login(struct html *html, const struct desk *desk, const struct desk_act *act)
 {
-    char place[PLACE_BYTES];
+    char place[DESK_PLACE_BYTES];
 
-    name_place(act->id != NULL ? act->id : "", place);
-    form_begin_to(html, desk, "card", act->page == NULL ? NULL : act->id != NULL ? place : "all");
-    write_hidden(html, "t", desk->ticket);
+    desk_name_place(act->id != NULL ? act->id : "", place);
+    desk_form_begin(html, desk, "card", act->page == NULL ? NULL : act->id != NULL ? place : "all");
+    desk_hidden(html, "t", desk->ticket);
     keep_act(html, act);
     lang_write_between(
         html, desk->lang, "<label for=\"password\">", "moderate.password",
         "</label>\n<input type=\"password\" id=\"password\" name=\"password\" required "
         "maxlength=\"128\" autocomplete=\"current-password\" dir=\"ltr\">\n"
         "<p class=\"help\">");
-    write_words(html, desk, "moderate.login_help");
+    lang_write_with_lasts(html, desk->lang, "moderate.login_help", desk->session_s);
+    html_raw(html, "</p>\n<p class=\"help\">");
+    lang_write(html, desk->lang, "moderate.forgotten", "hearsay-web --set-password", NULL);
     lang_write_between(html, desk->lang, "</p>\n<button class=\"button send\">", "moderate.login",
                        "</button>\n</form>\n");
 }
@@ -200,385 +291,28 @@ void desk_board(struct html *html, const struct desk *desk,
 
     html_raw(html, "<section>\n");
     lang_write_element(html, desk->lang, "h2", NULL, "moderate.board");
-    form_begin(html, desk, "tools");
-    write_hidden(html, "do", "accept");
+    desk_form_begin(html, desk, "tools", NULL);
+    desk_hidden(html, "do", "accept");
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
         (void)snprintf(key, sizeof(key), "moderate.%s", modes[i]);
         html_raw(html, "<button class=\"chip\" name=\"mode\"");
         html_attribute(html, "value", modes[i]);
         html_raw(html, strcmp(modes[i], chosen) == 0 ? " aria-current=\"true\">" : ">");
-        write_words(html, desk, key);
+        desk_words(html, desk, key);
         html_raw(html, "</button>\n");
     }
     html_raw(html, "</form>\n<p class=\"soft\">");
     (void)snprintf(key, sizeof(key), "moderate.%.8s_help", mode);
-    write_words(html, desk, key);
-    html_raw(html, "</p>\n</section>\n");
-}
-
-/* --- messages --------------------------------------------------------------------------------- */
-
-/* Writes a text of others, with a sign where it is cut. */
-static void write_message(struct html *html, const char *text, size_t count, size_t characters_max,
-                          size_t lines_max)
-{
-    if (!html_message(html, text, count, characters_max, lines_max)) {
-        html_raw(html, "<p>\xe2\x80\xa6</p>");
-    }
-}
-
-static void write_text(struct html *html, const struct desk *desk,
-                       const struct hearsay_reported_message *reported)
-{
-    const struct hearsay_bytes *payload = &reported->payload;
-    const char *type = reported->media_type.text;
-
-    html_raw(html, "<div class=\"text\">");
-    if (reported->payload_omitted) {
-        lang_write_element(html, desk->lang, "p", NULL, "item.omitted");
-    } else if (type != NULL && strncmp(type, "text/plain", 10) != 0) {
-        lang_write_between(html, desk->lang, "<p class=\"soft\">", "item.kind", " (<bdi>");
-        html_string(html, type);
-        html_raw(html, "</bdi>)</p>");
+    desk_words(html, desk, key);
+    html_raw(html, "\n");
+    if (strcmp(chosen, "auto") != 0) {
+        desk_words(html, desk, "moderate.overrides");
+    } else if (accepting->until_ms > desk->now_ms) {
+        lang_write_with_until(html, desk->lang, "moderate.changes",
+                              (uint64_t)(accepting->until_ms - desk->now_ms) / 1000 + 1,
+                              !desk->is_clock_trusted);
     } else {
-        /* Whatever guests can read, or a guest could hide a text from the moderators only. */
-        write_message(html, payload->count > 0 ? (const char *)payload->data : "", payload->count,
-                      PAGE_MESSAGE_CHARACTERS, PAGE_MESSAGE_LINES);
+        desk_words(html, desk, "moderate.by_file");
     }
-    html_raw(html, "</div>\n");
-}
-
-/* Seconds from one time to another; 0 where that is before. */
-static uint64_t seconds_between(int64_t from_ms, int64_t to_ms)
-{
-    return to_ms <= from_ms ? 0 : ((uint64_t)to_ms - (uint64_t)from_ms) / 1000;
-}
-
-static void write_state(struct html *html, const struct desk *desk,
-                        const struct hearsay_reported_message *reported, bool is_of_all)
-{
-    bool is_about = !desk->is_clock_trusted;
-
-    html_raw(html, "<div class=\"meta\"><p>");
-    if (reported->destroyed_ms > 0) {
-        html_raw(html, "<b>");
-        lang_write_with_until(html, desk->lang, "moderate.removed",
-                              seconds_between(desk->now_ms, reported->destroyed_ms), is_about);
-        html_raw(html, "</b>\n");
-    } else if (reported->hidden && !reported->pending) {
-        lang_write_element(html, desk->lang, "b", NULL, "moderate.hidden");
-    } else if (reported->pending && is_of_all) {
-        lang_write_element(html, desk->lang, "b", NULL, "moderate.waits");
-    }
-    if (reported->reports > 0) {
-        html_raw(html, "<b>");
-        lang_write_count(html, desk->lang, "moderate.reports", reported->reports);
-        html_raw(html, "</b>\n");
-    }
-    html_raw(html, "<span>");
-    lang_write_ago(html, desk->lang, seconds_between(reported->deposited_ms, desk->now_ms),
-                   is_about);
-    html_raw(html, "</span>\n<span>");
-    lang_write_gone(html, desk->lang, seconds_between(desk->now_ms, reported->expires_ms),
-                    is_about);
-    html_raw(html, "</span></p></div>\n");
-}
-
-/* How many of the reasons that are known have a kind. */
-static size_t count_kind(const struct hearsay_reported_message *reported, size_t kind)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < reported->reason_count; i++) {
-        count += (size_t)reported->reasons[i].kind == kind;
-    }
-    return count;
-}
-
-/* Writes each kind with how often it was said, and behind it what reporters said to it. */
-static void write_reasons(struct html *html, const struct desk *desk,
-                          const struct hearsay_reported_message *reported)
-{
-    if (reported->reason_count == 0) {
-        return;
-    }
-    html_raw(html, "<ul class=\"plain\">\n");
-    for (size_t kind = 1; kind < FORM_REPORT_KINDS; kind++) {
-        if (count_kind(reported, kind) == 0) {
-            continue;
-        }
-        html_raw(html, "<li>");
-        html_number(html, count_kind(reported, kind));
-        html_raw(html, " \xc3\x97 ");
-        write_words(html, desk, kind_key(kind));
-        for (size_t i = 0; i < reported->reason_count; i++) {
-            const struct hearsay_report_reason *reason = &reported->reasons[i];
-
-            if ((size_t)reason->kind == kind && reason->text.text != NULL) {
-                html_raw(html, "<div class=\"soft text\">");
-                write_message(html, reason->text.text, reason->text.length, REASON_CHARACTERS_MAX,
-                              REASON_LINES_MAX);
-                html_raw(html, "</div>");
-            }
-        }
-        html_raw(html, "</li>\n");
-    }
-    html_raw(html, "</ul>\n");
-}
-
-/* The kind that most reporters named; 0: none is known. */
-static size_t worst_kind(const struct hearsay_reported_message *reported)
-{
-    size_t worst = 0;
-    size_t most = 0;
-
-    for (size_t kind = 1; kind < FORM_REPORT_KINDS; kind++) {
-        size_t count = count_kind(reported, kind);
-
-        worst = count > most ? kind : worst;
-        most = count > most ? count : most;
-    }
-    return worst;
-}
-
-/* Begins a label for the field of a message, and ends it. */
-static void label_write(struct html *html, const struct desk *desk, const char *key,
-                        const char *field, const char *name)
-{
-    html_raw(html, "<label for=\"");
-    html_raw(html, field);
-    html_raw(html, name);
-    lang_write_between(html, desk->lang, "\">", key, "</label>\n");
-}
-
-static void write_kinds(struct html *html, const struct desk *desk,
-                        const struct hearsay_reported_message *reported, const char *name)
-{
-    size_t chosen = worst_kind(reported);
-
-    label_write(html, desk, "moderate.why", "why-", name);
-    html_raw(html, "<select name=\"why\" id=\"why-");
-    html_raw(html, name);
-    lang_write_between(html, desk->lang, "\">\n<option value=\"\">", "moderate.why_none",
-                       "</option>\n");
-    for (size_t kind = 1; kind < FORM_REPORT_KINDS; kind++) {
-        html_raw(html, "<option");
-        html_attribute(html, "value", form_report_kinds[kind].word);
-        html_raw(html, kind == chosen ? " selected>" : ">");
-        write_words(html, desk, kind_key(kind));
-        html_raw(html, "</option>\n");
-    }
-    html_raw(html, "</select>\n");
-}
-
-/* A message of a list. The list of all messages may have one that stands in another list, too. */
-struct item {
-    const struct hearsay_reported_message *reported;
-    bool is_of_all;
-    char id[SECRET_HEX_BYTES];
-    char place[PLACE_BYTES]; /* in the list of all messages */
-};
-
-/* Begins a form about a message. */
-static void item_form_begin(struct html *html, const struct desk *desk, const struct item *item)
-{
-    form_begin_to(html, desk, "acts", item->is_of_all ? item->place : NULL);
-    write_hidden(html, "id", item->id);
-    if (item->is_of_all) {
-        write_hidden(html, "p", desk->page);
-    }
-}
-
-/* Writes what removes a message, behind one tap more. A form of its own: where Enter is pressed in
- * a field, a browser presses the first button of the form, which must do what the field is for. */
-static void write_removal(struct html *html, const struct desk *desk, const struct item *item)
-{
-    const char *name = item->is_of_all ? item->place : item->id;
-
-    lang_write_between(html, desk->lang, "<details>\n<summary>", "moderate.more", "</summary>\n");
-    item_form_begin(html, desk, item);
-    write_kinds(html, desk, item->reported, name);
-    label_write(html, desk, "moderate.reason", "reason-", name);
-    html_raw(html, "<input type=\"text\" name=\"reason\" maxlength=\"100\" dir=\"auto\" "
-                   "id=\"reason-");
-    html_raw(html, name);
-    html_raw(html, "\">\n<div class=\"check\"><input type=\"checkbox\" name=\"ban\" value=\"1\" "
-                   "id=\"ban-");
-    html_raw(html, name);
-    html_raw(html, "\">");
-    label_write(html, desk, "moderate.ban", "ban-", name);
-    html_raw(html, "</div>\n");
-    write_button(html, desk, "button quiet", "remove", "moderate.remove");
-    html_raw(html, "</form>\n</details>\n");
-}
-
-/* Writes the buttons. What is fine is said where the reasons of the reports stand. */
-static void write_buttons(struct html *html, const struct desk *desk, const struct item *item)
-{
-    const struct hearsay_reported_message *reported = item->reported;
-
-    item_form_begin(html, desk, item);
-    html_raw(html, "<p class=\"row\">\n");
-    if (!reported->hidden) {
-        write_button(html, desk, item->is_of_all ? "chip" : "button", "hide", "moderate.hide");
-    }
-    if (reported->hidden || !item->is_of_all) {
-        write_button(html, desk, item->is_of_all ? "chip" : "button quiet", "show",
-                     reported->hidden ? "moderate.show" : "moderate.fine");
-    }
-    html_raw(html, "</p>\n</form>\n");
-    if (reported->destroyed_ms == 0) {
-        write_removal(html, desk, item);
-    }
-}
-
-static void item_init(struct item *item, const struct hearsay_reported_message *reported,
-                      bool is_of_all)
-{
-    item->reported = reported;
-    item->is_of_all = is_of_all;
-    secret_write_hex(reported->id.data, item->id);
-    name_place(item->id, item->place);
-}
-
-/* Writes a message with what is said about it; notice->key NULL: nothing. */
-static void write_item(struct html *html, const struct desk *desk, const struct item *item,
-                       const struct desk_notice *notice)
-{
-    html_raw(html, "<li");
-    if (item->is_of_all) {
-        html_attribute(html, "id", item->place);
-    }
-    html_raw(html, ">\n");
-    if (notice->key != NULL) {
-        desk_say(html, desk, notice);
-    }
-    write_text(html, desk, item->reported);
-    write_state(html, desk, item->reported, item->is_of_all);
-    if (!item->is_of_all) {
-        write_reasons(html, desk, item->reported);
-    }
-    write_buttons(html, desk, item);
-    html_raw(html, "</li>\n");
-}
-
-/* What is said in the list of all messages, and at which of them. */
-struct said {
-    const char *place;
-    const struct desk_notice *notice;
-};
-
-/* Writes as many messages as the page has room for up to `end` bytes, and one at least. Returns how
- * many. `said` NULL: another list. */
-static size_t write_items(struct html *html, const struct desk *desk,
-                          const struct hearsay_reported_list *list, size_t end,
-                          const struct said *said)
-{
-    static const struct desk_notice nothing = {.key = NULL};
-    size_t shown = 0;
-
-    html_raw(html, "<ol class=\"list\">\n");
-    for (; shown < list->message_count; shown++) {
-        size_t before = html->count;
-        struct item item;
-
-        item_init(&item, &list->messages[shown], said != NULL);
-        bool is_said = said != NULL && strcmp(item.place, said->place) == 0;
-        write_item(html, desk, &item, is_said ? said->notice : &nothing);
-        if (html->count > end && shown > 0) {
-            html_cut(html, before);
-            break;
-        }
-    }
-    html_raw(html, "</ol>\n");
-    return shown;
-}
-
-/* Where the button to another page leads: the field of its form, what stands before the cursor in
- * the field, and the element that the browser goes to. */
-struct turn {
-    const char *field;
-    const char *before;
-    const char *place;
-};
-
-static void write_turn(struct html *html, const struct desk *desk, const struct turn *turn,
-                       const struct hearsay_bytes *cursor, const char *key)
-{
-    char digits[2 * HEARSAY_CURSOR_BYTES + 1];
-    char page[sizeof(digits) + 1];
-
-    if (cursor->data == NULL || cursor->count > HEARSAY_CURSOR_BYTES) {
-        return;
-    }
-    (void)sodium_bin2hex(digits, sizeof(digits), cursor->data, cursor->count);
-    (void)snprintf(page, sizeof(page), "%.1s%s", turn->before, digits);
-    form_begin_to(html, desk, "turn", turn->place);
-    write_hidden(html, turn->field, page);
-    write_button(html, desk, "chip", "look", key);
-    html_raw(html, "</form>\n");
-}
-
-size_t desk_list(struct html *html, const struct desk *desk, enum desk_list list, bool is_first,
-                 const struct hearsay_reported_list *found)
-{
-    static const char *const headings[DESK_LISTS] = {"moderate.reported", "moderate.pending",
-                                                     "moderate.withheld"};
-    static const struct turn turns[DESK_LISTS] = {
-        {"q", "0", "list-0"}, {"q", "1", "list-1"}, {"q", "2", "list-2"}};
-
-    if (found->total == 0) {
-        return 0;
-    }
-    html_raw(html, "<section");
-    html_attribute(html, "id", turns[list].place);
-    html_raw(html, ">\n<h2>");
-    lang_write_count(html, desk->lang, headings[list], found->total);
-    html_raw(html, "</h2>\n");
-    size_t shown = write_items(html, desk, found, LIST_BYTES * ((size_t)list + 1), NULL);
-    if (is_first && found->total > shown) {
-        html_raw(html, "<p class=\"soft\">");
-        lang_write_count(html, desk->lang, "moderate.rest", found->total - shown);
-        html_raw(html, "</p>\n");
-    }
-    write_turn(html, desk, &turns[list], &found->next, "moderate.next");
-    html_raw(html, "</section>\n");
-    return shown;
-}
-
-/* --- all messages ----------------------------------------------------------------------------- */
-
-size_t desk_all(struct html *html, const struct desk *desk,
-                const struct hearsay_reported_list *list, const struct desk_act *act,
-                const struct desk_notice *notice)
-{
-    static const struct turn turn = {"p", "", "all"};
-    char place[PLACE_BYTES];
-    size_t start = html->count;
-    bool is_said = notice->key == NULL;
-    struct item item;
-
-    if (list->message_count == 0 && is_said) {
-        return 0;
-    }
-    name_place(act->id != NULL ? act->id : "", place);
-    html_raw(html, "<section id=\"all\">\n");
-    lang_write_element(html, desk->lang, "h2", NULL, "moderate.all");
-    for (size_t i = 0; i < list->message_count && !is_said; i++) {
-        item_init(&item, &list->messages[i], true);
-        is_said = strcmp(item.place, place) == 0;
-    }
-    if (!is_said) {
-        html_raw(html, "<div");
-        html_attribute(html, "id", place);
-        html_raw(html, ">\n");
-        desk_say(html, desk, notice);
-        html_raw(html, "</div>\n");
-    }
-    size_t shown = write_items(html, desk, list, start + LIST_BYTES, &(struct said){place, notice});
-    html_raw(html, "<div class=\"tools\">\n");
-    write_turn(html, desk, &turn, &list->previous, "moderate.newer");
-    write_turn(html, desk, &turn, &list->next, "moderate.older");
-    html_raw(html, "</div>\n</section>\n");
-    return shown;
+    html_raw(html, "</p>\n</section>\n");
 }

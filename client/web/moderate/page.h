@@ -17,29 +17,58 @@ struct desk_notice {
 
 /* What was pressed, as the form has it; NULL: the field was not sent. */
 struct desk_act {
-    const char *act;    /* show, hide, remove, accept; or nothing to do in hearsayd */
+    /* show, hide, remove, accept, notice, unnotice, unban; or nothing to do in hearsayd */
+    const char *act;
     const char *id;     /* of a message */
     const char *why;    /* a kind of reports */
     const char *reason; /* in own words */
     const char *ban;
     const char *mode; /* of the board */
-    const char *page; /* of all messages, whose form was sent: as in struct desk */
+    const char *page; /* of the list whose form was sent: as in struct desk */
     /* of another list: its number as a digit, then its cursor as digits; NULL: the first pages */
     const char *list_page;
+    const char *text;   /* of a new notice */
+    const char *until;  /* after how many seconds it ends, as digits */
+    const char *lang;   /* of its text */
+    const char *number; /* of a notice */
+    const char *what;   /* a ban: 't' and the hash of a payload, or 'c' and a filter, as digits */
 };
 
 #define DESK_NEWEST "newest"
-#define DESK_ACTION "/act" /* the address that forms go to */
+#define DESK_ACTION "act" /* the last part of the address that forms go to */
+
+/* What a page shows, by the last part of its address. */
+enum desk_view {
+    DESK_VIEW_DECIDE, /* the board and all lists */
+    DESK_VIEW_REPORTED,
+    DESK_VIEW_PENDING,
+    DESK_VIEW_WITHHELD,
+    DESK_VIEW_ALL,
+    DESK_VIEW_NOTICES,
+    DESK_VIEW_BANS,
+    DESK_VIEW_LOG,
+    DESK_VIEWS
+};
+
+/* The last part of the address; "" of the first view. desk_view_find: DESK_VIEWS if there is none.
+ */
+const char *desk_view_name(enum desk_view view);
+enum desk_view desk_view_find(const char *name);
 
 /* What all parts have. Borrowed. */
 struct desk {
     const struct lang *lang;
     const char *language; /* that was chosen on the page; "": none */
     const char *title;    /* of the place */
-    const char *token;    /* of the login; "": nobody is logged in */
+    const char *token;    /* of the login, in all addresses; "": nobody is logged in */
+    const char *key;      /* by which the script masks what it keeps; where somebody is logged in */
     const char *ticket;   /* of the form for the password */
-    const char *page;     /* of all messages: its cursor as digits; DESK_NEWEST: the first page */
-    int64_t now_ms;       /* of hearsayd */
+    uint32_t session_s;   /* after which a login ends */
+    /* of all messages: its cursor as digits; DESK_NEWEST: the first page; of bans and decisions:
+     * how many are left out, and the number of the oldest one of the page before */
+    const char *page;
+    enum desk_view view;
+    int64_t now_ms; /* of hearsayd */
     bool is_clock_trusted;
 };
 
@@ -76,11 +105,24 @@ size_t desk_all(struct html *html, const struct desk *desk,
                 const struct hearsay_reported_list *list, const struct desk_act *act,
                 const struct desk_notice *notice);
 
+/* What the operator says, with a form for more; `text` stands in it, "": nothing. */
+void desk_notices(struct html *html, const struct desk *desk, const struct hearsay_noticed *found,
+                  const char *text);
+
+/* The first DESK_BANS bans, each with a button; `skipped` of the pages before are left out. */
+enum { DESK_BANS = 50, DESK_DECISIONS = 50 };
+void desk_bans(struct html *html, const struct desk *desk, const struct hearsay_ban_list *found,
+               uint64_t skipped);
+
+/* What was decided, the newest first. */
+void desk_log(struct html *html, const struct desk *desk,
+              const struct hearsay_decision_list *found);
+
 /* What stands there instead of the lists where all are empty. */
 void desk_empty(struct html *html, const struct desk *desk);
 
-/* Ends the page, with the languages. They keep what was pressed before; NULL: the page of all
- * messages. */
+/* Ends the page, with the languages. Where nobody is logged in, they keep what was pressed before.
+ */
 void desk_end(struct html *html, const struct desk *desk, const struct desk_act *act);
 
 /* --- act.c ------------------------------------------------------------------------------------ */

@@ -103,6 +103,7 @@ struct web_config {
     size_t allow_count;                       /* after web_moderate_finish 1 or more */
     char guests[WEB_CONFIG_RULES_FILE_BYTES]; /* the file of the guests' page */
     char password[WEB_CONFIG_HASH_BYTES];     /* its Argon2id hash */
+    uint32_t session_s;                       /* after which a login ends */
 };
 
 /* Sets all defaults but those that web_config_finish sets. */

@@ -123,8 +123,13 @@ static const struct settings_key keys[] = {
      .help = "Who may connect: an address, or the first bits of one. Up to 8 lines. Connections of "
              "all others are closed before a byte is sent."},
     {MODERATE_KEY("password", password), SETTINGS_TYPE_OWN, .own = &web_type_hash,
-     .standard_note = "none; the page needs one",
-     .help = "The Argon2id hash of the password. hearsay-web --set-password writes this line."},
+     .standard_note = "none; the page needs one", .reloadable = true,
+     .help = "The Argon2id hash of the password. hearsay-web --set-password writes this line. A "
+             "running page takes a new one by itself, and ends all logins."},
+    {MODERATE_KEY("moderate_session", session_s), SETTINGS_TYPE_DURATION, 300, 7 * 24 * 3600,
+     .standard = "12h",
+     .help = "After which time a login ends, although it is used: 5 minutes to 7 days. One that is "
+             "not used ends after 30 minutes."},
     {MODERATE_KEY("guests", guests), SETTINGS_TYPE_PATH,
      .standard_note = "/etc/hearsay/web.conf, if it is there", .example = "/etc/hearsay/web.conf",
      .help = "The file of the guests' page, with whose `listen` lines the addresses are compared."},

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* inner: pieces that the files which write the moderators' page share. */
+#ifndef CLIENT_WEB_MODERATE_INNER_H
+#define CLIENT_WEB_MODERATE_INNER_H
+
+#include "client/web/moderate/page.h"
+#include "client/web/route/secret.h"
+
+enum { DESK_PLACE_BYTES = SECRET_HEX_BYTES + 2 /* the name of an element for a message */ };
+
+/* The key of the text of a kind of reports, 1 .. FORM_REPORT_KINDS - 1. */
+const char *desk_kind_key(size_t kind);
+
+/* Writes the text of a key. */
+void desk_words(struct html *html, const struct desk *desk, const char *key);
+
+/* Writes a hidden field; nothing without a value, or with an empty one. */
+void desk_hidden(struct html *html, const char *name, const char *value);
+
+/* Writes an address of the page: behind the token, where somebody is logged in. */
+void desk_address(struct html *html, const struct desk *desk, const char *name);
+
+/* Begins a form that does something; behind it the browser goes to the element `place`; NULL: to
+ * the top. */
+void desk_form_begin(struct html *html, const struct desk *desk, const char *class_name,
+                     const char *place);
+
+/* The same for a form that leads to a page, whose address has the form's fields. */
+void desk_turn_begin(struct html *html, const struct desk *desk, const char *class_name,
+                     const char *name, const char *place);
+
+/* The name of the element of a message in the list of all messages. */
+void desk_name_place(const char *id, char out_place[DESK_PLACE_BYTES]);
+
+/* Writes a button that sends its form with `do=value`. */
+void desk_button(struct html *html, const struct desk *desk, const char *class_name,
+                 const char *value, const char *key);
+
+#endif
