@@ -165,8 +165,7 @@ HEARSAY_API size_t hearsay_in_flight(const struct hearsay *server);
  */
 HEARSAY_API int hearsay_fd(const struct hearsay *server, bool *out_wants_write);
 
-/* --- watches: queries that stay at the server, which reports each new message that fits --------
- */
+/* --- watches: queries that stay at the server, and report each new message -------------------- */
 
 #define HEARSAY_NO_SEQ UINT64_MAX /* instead of a sequence number: only new messages */
 
