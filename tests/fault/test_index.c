@@ -79,9 +79,8 @@ static void check_holds(const struct index *index, uint32_t count)
     }
 }
 
-static void test_new(void **state)
+TEST(test_new)
 {
-    (void)state;
     for (const struct index_engine *const *e = all_engines(); *e != NULL; e++) {
         struct fixture fixture;
         struct index *index = NULL;
@@ -105,9 +104,8 @@ static void test_new(void **state)
 }
 
 /* Each insert is tried with its first, second, ... request failing, until it works. */
-static void test_insert(void **state)
+TEST(test_insert)
 {
-    (void)state;
     for (const struct index_engine *const *e = all_engines(); *e != NULL; e++) {
         struct fixture fixture;
         struct index *index = NULL;
@@ -139,9 +137,8 @@ static void test_insert(void **state)
 }
 
 /* Removal needs no memory: it works when every request fails. */
-static void test_remove(void **state)
+TEST(test_remove)
 {
-    (void)state;
     for (const struct index_engine *const *e = all_engines(); *e != NULL; e++) {
         struct fixture fixture;
         struct index *index = NULL;
@@ -173,9 +170,8 @@ static void test_remove(void **state)
 
 /* A search that could not begin leaves nothing behind in the indexes; one that has, needs no more.
  */
-static void test_search(void **state)
+TEST(test_search)
 {
-    (void)state;
     for (const struct index_engine *const *e = all_engines(); *e != NULL; e++) {
         struct fixture fixture;
         struct index *index = NULL;
@@ -339,11 +335,10 @@ static int arrange_failing(struct pair *pair, uint32_t fanout, size_t n)
 }
 
 /* An index whose arranging failed frees all its memory. At last all messages are there. */
-static void test_load_end(void **state)
+TEST(test_load_end)
 {
     static const uint32_t fanouts[] = {2, 5, 16, 512};
 
-    (void)state;
     for (size_t f = 0; f < sizeof fanouts / sizeof fanouts[0]; f++) {
         struct pair pair;
         size_t n = 1;
@@ -397,11 +392,10 @@ static uint32_t insert_failing(struct pair *pair, uint32_t number)
 
 /* Nodes are added, and directories and summaries grow, each when it is tried again. A search is
  * under way all the time. */
-static void test_insert_that_grows(void **state)
+TEST(test_insert_that_grows)
 {
     static const uint32_t fanouts[] = {2, 5, 16};
 
-    (void)state;
     for (size_t f = 0; f < sizeof fanouts / sizeof fanouts[0]; f++) {
         struct pair pair;
         uint64_t wanted = filter_number(7);
@@ -433,11 +427,10 @@ static void test_insert_that_grows(void **state)
 }
 
 /* Nodes that would be merged stay as they are; all is removed that should be. */
-static void test_remove_without_merging(void **state)
+TEST(test_remove_without_merging)
 {
     static const uint32_t fanouts[] = {5, 16};
 
-    (void)state;
     for (size_t f = 0; f < sizeof fanouts / sizeof fanouts[0]; f++) {
         struct pair pair;
 
@@ -461,18 +454,4 @@ static void test_remove_without_merging(void **state)
         assert_int_equal(pair.tree->node_count, 0);
         end_pair(&pair);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_new),
-        cmocka_unit_test(test_insert),
-        cmocka_unit_test(test_remove),
-        cmocka_unit_test(test_search),
-        cmocka_unit_test(test_load_end),
-        cmocka_unit_test(test_insert_that_grows),
-        cmocka_unit_test(test_remove_without_merging),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

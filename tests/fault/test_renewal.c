@@ -200,22 +200,19 @@ static void run(bool many)
     assert_true(n > 100);
 }
 
-static void test_each_allocation_fails(void **state)
+TEST(test_each_allocation_fails)
 {
-    (void)state;
     run(false);
 }
 
-static void test_each_allocation_fails_with_many_notes(void **state)
+TEST(test_each_allocation_fails_with_many_notes)
 {
-    (void)state;
     run(true);
 }
 
 /* The memory of searches' own cursors, which an exchange needs anew. */
-static void test_cursor_fails(void **state)
+TEST(test_cursor_fails)
 {
-    (void)state;
     for (size_t n = 1; n <= 3; n++) {
         struct fixture *fixture = begin();
         struct fail_alloc of_searches;
@@ -243,15 +240,4 @@ static void test_cursor_fails(void **state)
         assert_int_equal(of_searches.live_blocks, 0);
         end(fixture);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_allocation_fails),
-        cmocka_unit_test(test_each_allocation_fails_with_many_notes),
-        cmocka_unit_test(test_cursor_fails),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -182,7 +182,7 @@ static bool is_at_end(uint32_t number)
     return false;
 }
 
-static void test_many_messages(void **state)
+TEST(test_many_messages)
 {
     const struct profile profile = {
         .version = 1,
@@ -192,7 +192,6 @@ static void test_many_messages(void **state)
     };
     struct fail_alloc alloc;
 
-    (void)state;
     rng_init(&rng);
     fail_alloc_init(&alloc);
     const size_t bytes_beside = alloc.live_bytes;
@@ -223,11 +222,4 @@ static void test_many_messages(void **state)
     assert_null(check_index(list));
     index_free(list);
     assert_int_equal(alloc.live_blocks, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_many_messages)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

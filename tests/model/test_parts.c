@@ -311,9 +311,8 @@ static void run_random(const struct bits_kernels *kernels)
     }
 }
 
-static void test_answers_are_those_of_lists(void **state)
+TEST(test_answers_are_those_of_lists)
 {
-    (void)state;
     run_all_tables(run_random);
 }
 
@@ -333,9 +332,8 @@ static void run_little(const struct bits_kernels *kernels)
     end_world();
 }
 
-static void test_little_is_read_of_many_trees(void **state)
+TEST(test_little_is_read_of_many_trees)
 {
-    (void)state;
     run_all_tables(run_little);
 }
 
@@ -384,16 +382,14 @@ static void run_order(const struct bits_kernels *kernels)
     assert_true(last < first + first / 2);
 }
 
-static void test_order_of_trees_matters_little(void **state)
+TEST(test_order_of_trees_matters_little)
 {
-    (void)state;
     run_all_tables(run_order);
 }
 
 /* No node is left with few groups, and none is more than needed. */
-static void test_nodes_of_small_trees_are_alike(void **state)
+TEST(test_nodes_of_small_trees_are_alike)
 {
-    (void)state;
     begin_world(bits_select(BITS_AVX512), 64, true);
     for (uint32_t t = 0; t < TREES; t++) {
         uint32_t groups = 0;
@@ -410,16 +406,4 @@ static void test_nodes_of_small_trees_are_alike(void **state)
         }
     }
     end_world();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_answers_are_those_of_lists),
-        cmocka_unit_test(test_little_is_read_of_many_trees),
-        cmocka_unit_test(test_order_of_trees_matters_little),
-        cmocka_unit_test(test_nodes_of_small_trees_are_alike),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

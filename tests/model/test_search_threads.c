@@ -257,13 +257,12 @@ static void one_operation(void)
     }
 }
 
-static void searches_on_threads_have_the_answer_of_the_list(void **state)
+TEST(searches_on_threads_have_the_answer_of_the_list)
 {
     struct index_options options = {
         .alloc = alloc_system(), .profile = &profile, .kernels = bits_select(BITS_BEST)};
     uint32_t operations = rng_is_brief() ? 4000 : 20000;
 
-    (void)state;
     rng_init(&world.rng);
     options.hash_seed = rng_next(&world.rng);
     assert_int_equal(index_new(&list_engine, &options, &world.list), 0);
@@ -291,13 +290,4 @@ static void searches_on_threads_have_the_answer_of_the_list(void **state)
     uv_sem_destroy(&world.woken);
     index_free(world.tree);
     index_free(world.list);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(searches_on_threads_have_the_answer_of_the_list),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

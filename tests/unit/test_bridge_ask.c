@@ -329,18 +329,16 @@ static void run_round(uint32_t odd_percent)
     arena_deinit(&fake.arena);
 }
 
-static void test_rounds_are_exact(void **state)
+TEST(test_rounds_are_exact)
 {
-    (void)state;
     for (int i = 0; i < 200; i++) {
         run_round(0);
     }
 }
 
 /* Absent, mute, refusing and lying neighbours: a round ends, and says what is missing. */
-static void test_rounds_end(void **state)
+TEST(test_rounds_end)
 {
-    (void)state;
     for (int i = 0; i < 200; i++) {
         run_round(30);
         for (uint32_t p = 0; p < PEERS; p++) {
@@ -349,7 +347,7 @@ static void test_rounds_end(void **state)
     }
 }
 
-static void test_a_circle_has_room_for_some(void **state)
+TEST(test_a_circle_has_room_for_some)
 {
     static const uint8_t store_id[LIMIT_ID_BYTES] = {1};
     struct msg_peer_summary word = {.store_id = {store_id, LIMIT_ID_BYTES},
@@ -358,7 +356,6 @@ static void test_a_circle_has_room_for_some(void **state)
                                     .profile = {PROFILE, sizeof(PROFILE) - 1}};
     char name[BRIDGE_NAME_BYTES];
 
-    (void)state;
     assert_int_equal(circle_new("campus", PROFILE, &circle), 0);
     for (uint32_t p = 0; p < CIRCLE_PEERS_MAX; p++) {
         name_peer(p, name);
@@ -456,13 +453,12 @@ static void ask_empty(uint32_t peers, uint32_t skipped)
 
 /* A hood that has more hosts than a circle has room for: answers count the others, and are not
  * complete, for as long as the others are there. */
-static void test_a_hood_that_is_too_large(void **state)
+TEST(test_a_hood_that_is_too_large)
 {
     enum { MORE = 43 };
     const int64_t later_ms = 1000 + (int64_t)CIRCLE_GONE_MS;
     char name[BRIDGE_NAME_BYTES];
 
-    (void)state;
     assert_int_equal(circle_new("campus", PROFILE, &circle), 0);
     for (uint32_t p = 0; p < CIRCLE_PEERS_MAX; p++) {
         name_peer(p, name);
@@ -501,7 +497,7 @@ static int count_requests(int64_t begin_ms)
 
 /* A peer whose full word never comes is asked less and less often; after a right word soon again.
  */
-static void test_a_peer_that_stays_void(void **state)
+TEST(test_a_peer_that_stays_void)
 {
     static const uint8_t store_id[LIMIT_ID_BYTES] = {1};
     struct msg_peer_summary word = {.store_id = {store_id, LIMIT_ID_BYTES},
@@ -511,7 +507,6 @@ static void test_a_peer_that_stays_void(void **state)
                                     .profile = {PROFILE, sizeof(PROFILE) - 1}};
     const int64_t hour_ms = 60 * 60 * 1000;
 
-    (void)state;
     assert_int_equal(circle_new("campus", PROFILE, &circle), 0);
     assert_true(circle_hear(circle, "p0", &word, 0, 1000));
     assert_in_range(count_requests(1000), 60, 66);
@@ -530,7 +525,7 @@ static void test_a_peer_that_stays_void(void **state)
 
 /* A bridge that has begun asks all peers at once, and waits for their answers before it names one.
  */
-static void test_a_circle_that_begins(void **state)
+TEST(test_a_circle_that_begins)
 {
     static const uint8_t store_id[LIMIT_ID_BYTES] = {1};
     struct msg_peer_summary word = {.store_id = {store_id, LIMIT_ID_BYTES},
@@ -539,7 +534,6 @@ static void test_a_circle_that_begins(void **state)
                                     .newest_ms = INT64_MIN,
                                     .profile = {PROFILE, sizeof(PROFILE) - 1}};
 
-    (void)state;
     assert_int_equal(circle_new("campus", PROFILE, &circle), 0);
     circle_join(circle, 1000);
     assert_false(circle_asks_again(circle, 1000 + CIRCLE_AGAIN_MS - 1));
@@ -567,9 +561,8 @@ static void check_answer(int64_t monotonic_ms, int64_t as_of_ms)
 /* A circle that has lost the hub does not hear of new hosts. So after it has joined the hub again,
  * its answers are complete as of the last word before, until all hosts have had the time to tell
  * something. A circle that has only begun has no such time. */
-static void test_a_circle_that_joins_again(void **state)
+TEST(test_a_circle_that_joins_again)
 {
-    (void)state;
     assert_int_equal(circle_new("campus", PROFILE, &circle), 0);
     circle_join(circle, 1000);
     hear_empty("p0", 1500, true);
@@ -597,7 +590,7 @@ static void test_a_circle_that_joins_again(void **state)
 
 /* A neighbour that was silent is awaited briefly by the next query, and as any other when it has
  * answered. */
-static void test_a_silent_peer_is_awaited_briefly(void **state)
+TEST(test_a_silent_peer_is_awaited_briefly)
 {
     static const uint8_t store_id[LIMIT_ID_BYTES] = {1};
     const struct msg_peer_results answer = {.store_id = {store_id, LIMIT_ID_BYTES},
@@ -606,7 +599,6 @@ static void test_a_silent_peer_is_awaited_briefly(void **state)
                                             .results = {.complete = true}};
     struct round *round;
 
-    (void)state;
     assert_int_equal(circle_new("campus", PROFILE, &circle), 0);
     hear_empty("p0", 1500, true);
     round = begin_at(2000, 0);
@@ -736,9 +728,8 @@ static void run_framed(uint32_t k, size_t frame_bytes, size_t payload_bytes)
 }
 
 /* The largest answers fit the smallest and the largest frame; what is left out shows. */
-static void test_the_largest_answers_fit(void **state)
+TEST(test_the_largest_answers_fit)
 {
-    (void)state;
     run_framed(LIMIT_RESULTS, LIMIT_FRAME_BYTES_DEFAULT, 100);
     assert_in_range(framed.count, 450, LIMIT_RESULTS - 1);
     assert_false(framed.is_complete);
@@ -758,18 +749,6 @@ static void test_the_largest_answers_fit(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_circle_has_room_for_some),
-        cmocka_unit_test(test_a_hood_that_is_too_large),
-        cmocka_unit_test(test_a_peer_that_stays_void),
-        cmocka_unit_test(test_a_circle_that_begins),
-        cmocka_unit_test(test_a_circle_that_joins_again),
-        cmocka_unit_test(test_a_silent_peer_is_awaited_briefly),
-        cmocka_unit_test(test_rounds_are_exact),
-        cmocka_unit_test(test_rounds_end),
-        cmocka_unit_test(test_the_largest_answers_fit),
-    };
-
     rng_init(&rng);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return check_run(NULL, NULL);
 }

@@ -80,10 +80,9 @@ static struct thing *victim_of(struct list *list, const struct thing *newcomer)
 
 /* --- counting --------------------------------------------------------------------------------- */
 
-static void things_are_counted_by_sender_and_network(void **state)
+TEST(things_are_counted_by_sender_and_network)
 {
     struct list list;
-    (void)state;
 
     list_init(&list);
     struct thing *first = list_add(&list, 1, 9);
@@ -105,12 +104,11 @@ static void things_are_counted_by_sender_and_network(void **state)
 }
 
 /* A network and a sender may have the same name. Each word of a name counts. */
-static void a_name_is_of_a_sender_or_of_a_network(void **state)
+TEST(a_name_is_of_a_sender_or_of_a_network)
 {
     struct list list;
     struct fair_key keys[] = {{{1, 2, 3}}, {{4, 2, 3}}, {{1, 4, 3}}, {{1, 2, 4}}};
     struct fair_holder *holders[4];
-    (void)state;
 
     list_init(&list);
     for (int i = 0; i < 4; i++) {
@@ -125,10 +123,9 @@ static void a_name_is_of_a_sender_or_of_a_network(void **state)
 }
 
 /* One device can have an IPv4 address and addresses of several networks. */
-static void a_sender_stays_in_its_network(void **state)
+TEST(a_sender_stays_in_its_network)
 {
     struct list list;
-    (void)state;
 
     list_init(&list);
     struct thing *thing = list_add(&list, 1, 8);
@@ -139,12 +136,11 @@ static void a_sender_stays_in_its_network(void **state)
     list_end(&list);
 }
 
-static void nobody_is_counted_without_memory(void **state)
+TEST(nobody_is_counted_without_memory)
 {
     struct list list;
     struct fair_key sender = key_of(1);
     struct fair_key network = key_of(9);
-    (void)state;
 
     list_init(&list);
     for (size_t n = 1; n <= 2; n++) {
@@ -160,20 +156,18 @@ static void nobody_is_counted_without_memory(void **state)
 
 /* --- the victim ------------------------------------------------------------------------------- */
 
-static void an_empty_list_has_no_victim(void **state)
+TEST(an_empty_list_has_no_victim)
 {
     struct list list;
-    (void)state;
 
     list_init(&list);
     assert_null(victim_of(&list, list_add(&list, 1, 9)));
     list_end(&list);
 }
 
-static void who_has_most_gives_way_whatever_it_does(void **state)
+TEST(who_has_most_gives_way_whatever_it_does)
 {
     struct list list;
-    (void)state;
 
     list_init(&list);
     struct thing *idle = list_add(&list, 1, 0);
@@ -187,10 +181,9 @@ static void who_has_most_gives_way_whatever_it_does(void **state)
     list_end(&list);
 }
 
-static void who_alone_has_everything_loses_its_own(void **state)
+TEST(who_alone_has_everything_loses_its_own)
 {
     struct list list;
-    (void)state;
 
     list_init(&list);
     for (uint64_t i = 0; i < THINGS - 1; i++) {
@@ -201,10 +194,9 @@ static void who_alone_has_everything_loses_its_own(void **state)
 }
 
 /* A sender with two that wants a third gets none of one that has two. */
-static void nobody_gives_way_to_who_would_have_more(void **state)
+TEST(nobody_gives_way_to_who_would_have_more)
 {
     struct list list;
-    (void)state;
 
     list_init(&list);
     struct thing *own = list_add(&list, 1, 0);
@@ -229,10 +221,9 @@ static void nobody_gives_way_to_who_would_have_more(void **state)
 }
 
 /* At equal shares a sender changes its own things, not those of others. */
-static void own_things_go_first_among_equals(void **state)
+TEST(own_things_go_first_among_equals)
 {
     struct list list;
-    (void)state;
 
     list_init(&list);
     struct thing *own = list_add(&list, 1, 0);
@@ -242,10 +233,9 @@ static void own_things_go_first_among_equals(void **state)
     list_end(&list);
 }
 
-static void a_first_thing_always_finds_a_victim(void **state)
+TEST(a_first_thing_always_finds_a_victim)
 {
     struct list list;
-    (void)state;
 
     list_init(&list);
     for (uint64_t sender = 1; sender < THINGS; sender++) {
@@ -258,10 +248,9 @@ static void a_first_thing_always_finds_a_victim(void **state)
 }
 
 /* One device takes an address of its /64 for each thing. */
-static void a_network_of_many_senders_gives_way(void **state)
+TEST(a_network_of_many_senders_gives_way)
 {
     struct list list;
-    (void)state;
 
     list_init(&list);
     struct thing *honest = list_add(&list, 1, 0);
@@ -277,10 +266,9 @@ static void a_network_of_many_senders_gives_way(void **state)
     list_end(&list);
 }
 
-static void equal_candidates_go_in_their_order(void **state)
+TEST(equal_candidates_go_in_their_order)
 {
     struct list list;
-    (void)state;
 
     list_init(&list);
     struct thing *first = list_add(&list, 1, 0);
@@ -295,11 +283,10 @@ static void equal_candidates_go_in_their_order(void **state)
 }
 
 /* Holders that are not known have nothing. They do not give way, and are not one another's. */
-static void an_unknown_holder_keeps_its_place(void **state)
+TEST(an_unknown_holder_keeps_its_place)
 {
     struct list list;
     int thing = 0;
-    (void)state;
 
     list_init(&list);
     struct fair_choice choice = {.newcomer = fair_share(list_add(&list, 1, 0)->holder)};
@@ -314,12 +301,11 @@ static void an_unknown_holder_keeps_its_place(void **state)
  * Senders come and go at random, one of them takes all that it can get, and the list stays full.
  * Nobody is ever turned away, and whoever wants its share gets it and keeps it.
  */
-static void one_who_takes_all_gets_a_share(void **state)
+TEST(one_who_takes_all_gets_a_share)
 {
     enum { HOSTILE = 99, HONEST = 7 };
     struct list list;
     struct rng rng;
-    (void)state;
 
     rng_init(&rng);
     list_init(&list);
@@ -341,25 +327,4 @@ static void one_who_takes_all_gets_a_share(void **state)
         list_drop(&list, victim);
     }
     list_end(&list);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(things_are_counted_by_sender_and_network),
-        cmocka_unit_test(a_name_is_of_a_sender_or_of_a_network),
-        cmocka_unit_test(a_sender_stays_in_its_network),
-        cmocka_unit_test(nobody_is_counted_without_memory),
-        cmocka_unit_test(an_empty_list_has_no_victim),
-        cmocka_unit_test(who_has_most_gives_way_whatever_it_does),
-        cmocka_unit_test(who_alone_has_everything_loses_its_own),
-        cmocka_unit_test(nobody_gives_way_to_who_would_have_more),
-        cmocka_unit_test(own_things_go_first_among_equals),
-        cmocka_unit_test(a_first_thing_always_finds_a_victim),
-        cmocka_unit_test(a_network_of_many_senders_gives_way),
-        cmocka_unit_test(equal_candidates_go_in_their_order),
-        cmocka_unit_test(an_unknown_holder_keeps_its_place),
-        cmocka_unit_test(one_who_takes_all_gets_a_share),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

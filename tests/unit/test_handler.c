@@ -5,19 +5,16 @@
 #include "core/filter/bloom.h"
 #include "daemon/handler/handler.h"
 #include "daemon/host/room.h"
+#include "tests/lib/check.h"
 #include "tests/lib/fake_clock.h"
 #include "tests/lib/fake_persist.h"
 #include "tests/lib/host_count.h"
 #include "tests/lib/rng.h"
 
-#include <setjmp.h>
 #include <sodium.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { ANSWERS_MAX = 64, RESULTS_MAX = 128, FILTER_BYTES = 64 };
 
@@ -237,10 +234,8 @@ static void withdraw(struct fixture *fixture, uint8_t number)
 /* --- tests ------------------------------------------------------------------------------------ */
 
 /* An acknowledgement, and the message's place in answers, follow the commit. */
-static void deposit_shows_after_commit_only(void **state)
+TEST_OF(deposit_shows_after_commit_only, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
-
     send_deposit(fixture, 1, "hello", 0);
     assert_int_equal(fixture->answer_count, 0);
     send_query(fixture, 1, 5, false);
@@ -254,10 +249,8 @@ static void deposit_shows_after_commit_only(void **state)
 }
 
 /* A failed commit gives STORAGE, changes nothing, and the next deposit works. */
-static void failed_commit_changes_nothing(void **state)
+TEST_OF(failed_commit_changes_nothing, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
-
     fake_persist_fail_next(fixture->persist);
     send_deposit(fixture, 1, "lost", 0);
     fake_persist_commit(fixture->persist);
@@ -270,10 +263,8 @@ static void failed_commit_changes_nothing(void **state)
 }
 
 /* Deposits that wait for the store count against the quota, or a burst would pass it. */
-static void waiting_deposits_count_against_quota(void **state)
+TEST_OF(waiting_deposits_count_against_quota, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
-
     fixture->service->hosts[0].config.messages_max = 2;
     send_deposit(fixture, 1, "a", 0);
     send_deposit(fixture, 2, "b", 0);
@@ -290,9 +281,8 @@ static void waiting_deposits_count_against_quota(void **state)
 }
 
 /* A full host says when its next message goes, unless the new one would not fit even then. */
-static void a_full_host_says_until_when(void **state)
+TEST_OF(a_full_host_says_until_when, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
     struct host *host = &fixture->service->hosts[0];
 
     host->config.messages_max = 2;
@@ -321,10 +311,8 @@ static void a_full_host_says_until_when(void **state)
 }
 
 /* A full host makes room as it is told to; what went is gone from the index, and told to nobody. */
-static void the_oldest_make_room(void **state)
+TEST_OF(the_oldest_make_room, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
-
     fixture->service->hosts[0].config.messages_max = 2;
     fixture->service->hosts[0].config.evict = CONFIG_EVICT_OLDEST;
     deposit(fixture, 1, "a", 0);
@@ -341,10 +329,8 @@ static void the_oldest_make_room(void **state)
 }
 
 /* The caps of all hosts together have messages of the host go that is deposited to. */
-static void room_for_all_is_made_by_one(void **state)
+TEST_OF(room_for_all_is_made_by_one, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
-
     fixture->service->config.limits.bytes_max = 200; /* of one message: 64 + 10 + 1 */
     fixture->service->hosts[0].config.evict = CONFIG_EVICT_SOONEST;
     deposit(fixture, 1, "a", 50);
@@ -357,10 +343,8 @@ static void room_for_all_is_made_by_one(void **state)
 }
 
 /* Many that wait for the store at once: each makes its own room, also by those that wait. */
-static void waiting_deposits_make_room(void **state)
+TEST_OF(waiting_deposits_make_room, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
-
     fixture->service->hosts[0].config.messages_max = 3;
     fixture->service->hosts[0].config.evict = CONFIG_EVICT_OLDEST;
     for (uint8_t i = 1; i <= 10; i++) {
@@ -378,10 +362,8 @@ static void waiting_deposits_make_room(void **state)
 }
 
 /* When the store fails, nobody has gone, and no promise is left. */
-static void a_failed_commit_evicts_nobody(void **state)
+TEST_OF(a_failed_commit_evicts_nobody, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
-
     fixture->service->hosts[0].config.messages_max = 1;
     fixture->service->hosts[0].config.evict = CONFIG_EVICT_OLDEST;
     deposit(fixture, 1, "a", 0);
@@ -396,10 +378,8 @@ static void a_failed_commit_evicts_nobody(void **state)
 }
 
 /* What is larger than the whole cap, or would displace too many, is refused. */
-static void some_make_no_room(void **state)
+TEST_OF(some_make_no_room, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
-
     fixture->service->hosts[0].config.evict = CONFIG_EVICT_OLDEST;
     fixture->service->hosts[0].config.bytes_max = 100;
     send_deposit(fixture, 1, "0123456789012345678901234567890123456789", 0);
@@ -420,9 +400,8 @@ static void some_make_no_room(void **state)
  * Random deposits, withdrawals, failures and expiry on a full host, with commits in between: when
  * nothing waits, index, store and account agree, and no cap is passed.
  */
-static void random_deposits_keep_to_the_caps(void **state)
+TEST_OF(random_deposits_keep_to_the_caps, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
     struct service *service = fixture->service;
     struct host *host = &service->hosts[0];
     struct rng rng;
@@ -463,10 +442,8 @@ static void random_deposits_keep_to_the_caps(void **state)
 }
 
 /* Expired messages are gone from answers at once, and from quota and store with the sweep. */
-static void sweep_gives_room_back(void **state)
+TEST_OF(sweep_gives_room_back, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
-
     deposit(fixture, 1, "short", 1);
     deposit(fixture, 2, "long", 100);
     advance(fixture, 1000);
@@ -481,9 +458,8 @@ static void sweep_gives_room_back(void **state)
 }
 
 /* More expired messages than a slice holds go in several, without being asked again. */
-static void sweep_goes_on_by_itself(void **state)
+TEST_OF(sweep_goes_on_by_itself, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
     size_t commits = 0;
 
     for (unsigned i = 0; i < PERSIST_EXPIRE_MAX + 50; i++) {
@@ -513,10 +489,8 @@ static void sweep_goes_on_by_itself(void **state)
 }
 
 /* An id that is used again after its message expired, before the sweep, is a new message. */
-static void expired_id_is_free_again(void **state)
+TEST_OF(expired_id_is_free_again, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
-
     deposit(fixture, 1, "old", 1);
     advance(fixture, 5000);
     deposit(fixture, 1, "new", 100);
@@ -529,9 +503,8 @@ static void expired_id_is_free_again(void **state)
 }
 
 /* A message withdrawn between search and reading is not in the answer; the next one is. */
-static void answer_is_right_when_a_message_goes_meanwhile(void **state)
+TEST_OF(answer_is_right_when_a_message_goes_meanwhile, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
     deposit(fixture, 1, "first", 0);
     deposit(fixture, 2, "second", 0);
     send_query(fixture, 1, 1, true); /* its payload is being read now */
@@ -545,9 +518,8 @@ static void answer_is_right_when_a_message_goes_meanwhile(void **state)
 }
 
 /* Messages that go as fast as they are read do not keep a query from its answer. */
-static void answer_comes_though_messages_keep_going(void **state)
+TEST_OF(answer_comes_though_messages_keep_going, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
     uint8_t number = 1;
 
     for (uint8_t i = 1; i < 20; i++) {
@@ -576,9 +548,8 @@ static void put(struct host *host, const struct index_item *item, const uint64_t
 }
 
 /* A search over more messages than one step looks at goes on in turns, and ends right. */
-static void long_search_goes_in_steps(void **state)
+TEST_OF(long_search_goes_in_steps, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
     struct host *host = &fixture->service->hosts[0];
     uint64_t filter[8] = {0};
 
@@ -606,9 +577,8 @@ static void long_search_goes_in_steps(void **state)
 }
 
 /* However many ask, few searches run at a time; the others wait, and all are answered. */
-static void few_searches_run_at_a_time(void **state)
+TEST_OF(few_searches_run_at_a_time, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
     struct host *host = &fixture->service->hosts[0];
     uint64_t filter[8] = {1};
     size_t most = 0;
@@ -632,9 +602,8 @@ static void few_searches_run_at_a_time(void **state)
 }
 
 /* Searches of a client that has gone are dropped. */
-static void search_of_a_gone_client_ends(void **state)
+TEST_OF(search_of_a_gone_client_ends, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
     struct host *host = &fixture->service->hosts[0];
     uint64_t filter[8] = {1};
 
@@ -651,10 +620,8 @@ static void search_of_a_gone_client_ends(void **state)
 }
 
 /* After a restart the same messages are there, expired ones are not shown. */
-static void restart_loads_what_was_stored(void **state)
+TEST_OF(restart_loads_what_was_stored, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
-
     deposit(fixture, 1, "stays", 100);
     deposit(fixture, 2, "goes", 1);
     handler_close(fixture->service);
@@ -668,43 +635,12 @@ static void restart_loads_what_was_stored(void **state)
 }
 
 /* The clock going backwards neither brings messages back nor lets them live for ever. */
-static void clock_never_runs_backwards(void **state)
+TEST_OF(clock_never_runs_backwards, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
-
     deposit(fixture, 1, "an hour", 3600);
     fixture->clock.wall_ms -= INT64_C(86400000) * 365;
     assert_false(service_clock_trusted(fixture->service));
     fixture->clock.monotonic_ms += 3600 * 1000;
     send_query(fixture, 1, 5, false);
     assert_int_equal(last_answer(fixture)->result_count, 0);
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(deposit_shows_after_commit_only),
-        TEST(failed_commit_changes_nothing),
-        TEST(waiting_deposits_count_against_quota),
-        TEST(a_full_host_says_until_when),
-        TEST(the_oldest_make_room),
-        TEST(room_for_all_is_made_by_one),
-        TEST(waiting_deposits_make_room),
-        TEST(a_failed_commit_evicts_nobody),
-        TEST(some_make_no_room),
-        TEST(random_deposits_keep_to_the_caps),
-        TEST(sweep_gives_room_back),
-        TEST(sweep_goes_on_by_itself),
-        TEST(expired_id_is_free_again),
-        TEST(answer_is_right_when_a_message_goes_meanwhile),
-        TEST(answer_comes_though_messages_keep_going),
-        TEST(long_search_goes_in_steps),
-        TEST(few_searches_run_at_a_time),
-        TEST(search_of_a_gone_client_ends),
-        TEST(restart_loads_what_was_stored),
-        TEST(clock_never_runs_backwards),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -91,9 +91,8 @@ static void expect_page(const struct hearsay_reported_list *found, const char *n
 }
 
 /* Newest first, whatever their state, but removed and expired ones; with what is known of each. */
-static void all_are_listed(void **state)
+TEST_OF(all_are_listed, struct handler_fixture *fixture, setup, teardown)
 {
-    struct handler_fixture *fixture = *state;
     uint8_t cursor[LIMIT_CURSOR_BYTES];
     size_t bytes = 0;
 
@@ -129,9 +128,8 @@ static void all_are_listed(void **state)
 
 /* A page stays where it is while messages come and go, and the way back leads past the same ones.
  */
-static void pages_of_all_stay(void **state)
+TEST_OF(pages_of_all_stay, struct handler_fixture *fixture, setup, teardown)
 {
-    struct handler_fixture *fixture = *state;
     uint8_t cursor[LIMIT_CURSOR_BYTES];
     uint8_t back[LIMIT_CURSOR_BYTES];
     size_t bytes = 0;
@@ -174,9 +172,8 @@ static void pages_of_all_stay(void **state)
 }
 
 /* With pages whose messages have all gone, both ways lead on. */
-static void empty_pages_of_all(void **state)
+TEST_OF(empty_pages_of_all, struct handler_fixture *fixture, setup, teardown)
 {
-    struct handler_fixture *fixture = *state;
     uint8_t cursor[LIMIT_CURSOR_BYTES];
     size_t bytes = 0;
 
@@ -199,9 +196,8 @@ static void empty_pages_of_all(void **state)
 }
 
 /* A cursor is what the list gave, and only the list of all messages has one. */
-static void odd_cursors_are_refused(void **state)
+TEST_OF(odd_cursors_are_refused, struct handler_fixture *fixture, setup, teardown)
 {
-    struct handler_fixture *fixture = *state;
     static const struct {
         const char *bytes;
         size_t count;
@@ -242,16 +238,4 @@ static void odd_cursors_are_refused(void **state)
         fail_alloc_arm(&fixture->alloc, 0);
         assert_true(done == 1 || fixture->answer.error.code == MSG_INTERNAL);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(all_are_listed, setup, teardown),
-        cmocka_unit_test_setup_teardown(pages_of_all_stay, setup, teardown),
-        cmocka_unit_test_setup_teardown(empty_pages_of_all, setup, teardown),
-        cmocka_unit_test_setup_teardown(odd_cursors_are_refused, setup, teardown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -73,10 +73,8 @@ static uint64_t usage(const struct handler_fixture *fixture)
 /* --- reports ---------------------------------------------------------------------------------- */
 
 /* The second sender's report hides it, when it is stored and not before; it still counts. */
-static void reports_hide_when_they_are_stored(void **state)
+TEST_OF(reports_hide_when_they_are_stored, struct handler_fixture *fixture, setup, teardown)
 {
-    struct handler_fixture *fixture = *state;
-
     deposit(fixture, 1, "rude");
     deposit(fixture, 2, "fine");
     assert_int_equal(report(fixture, 1, 1), HEARSAY_RESPONSE_REPORT_TAKEN);
@@ -97,10 +95,8 @@ static void reports_hide_when_they_are_stored(void **state)
 }
 
 /* What could not be stored does not count, and its sender may report again. */
-static void a_failed_report_does_not_count(void **state)
+TEST_OF(a_failed_report_does_not_count, struct handler_fixture *fixture, setup, teardown)
 {
-    struct handler_fixture *fixture = *state;
-
     deposit(fixture, 1, "rude");
     fixture->client.sender_tag = 1;
     fake_persist_fail_next(fixture->persist);
@@ -124,10 +120,8 @@ static void a_failed_report_does_not_count(void **state)
 }
 
 /* A message that goes while its report is on its way leaves nothing behind, nor does the next. */
-static void reports_of_what_goes_meanwhile(void **state)
+TEST_OF(reports_of_what_goes_meanwhile, struct handler_fixture *fixture, setup, teardown)
 {
-    struct handler_fixture *fixture = *state;
-
     deposit(fixture, 1, "rude");
     handler_fixture_ask(fixture, handler_fixture_about(HEARSAY_REQUEST_REMOVE, 1));
     fixture->client.sender_tag = 1;
@@ -140,10 +134,8 @@ static void reports_of_what_goes_meanwhile(void **state)
 
 /* --- restore ---------------------------------------------------------------------------------- */
 
-static void restored_is_shown_for_good(void **state)
+TEST_OF(restored_is_shown_for_good, struct handler_fixture *fixture, setup, teardown)
 {
-    struct handler_fixture *fixture = *state;
-
     deposit(fixture, 1, "fine");
     deposit(fixture, 2, "fine, too");
     hide(fixture, 1);
@@ -173,10 +165,8 @@ static void restored_is_shown_for_good(void **state)
 }
 
 /* It expires after it was read to be shown, and before that is stored: nothing of it counts. */
-static void expires_while_it_is_restored(void **state)
+TEST_OF(expires_while_it_is_restored, struct handler_fixture *fixture, setup, teardown)
 {
-    struct handler_fixture *fixture = *state;
-
     deposit(fixture, 1, "fine");
     hide(fixture, 1);
     handler_fixture_ask(fixture, handler_fixture_about(HEARSAY_REQUEST_RESTORE, 1));
@@ -193,10 +183,8 @@ static void expires_while_it_is_restored(void **state)
 
 /* --- remove ----------------------------------------------------------------------------------- */
 
-static void removed_is_gone(void **state)
+TEST_OF(removed_is_gone, struct handler_fixture *fixture, setup, teardown)
 {
-    struct handler_fixture *fixture = *state;
-
     deposit(fixture, 1, "rude");
     deposit(fixture, 2, "ruder");
     fake_persist_fail_next(fixture->persist);
@@ -228,9 +216,8 @@ static void removed_is_gone(void **state)
     assert_int_equal(usage(fixture), 0);
 }
 
-static void removed_and_banned(void **state)
+TEST_OF(removed_and_banned, struct handler_fixture *fixture, setup, teardown)
 {
-    struct handler_fixture *fixture = *state;
     struct hearsay_request request;
     uint8_t value[LIMIT_HASH_BYTES] = {0};
     const struct persist_rule rule = {
@@ -275,10 +262,8 @@ static const struct hearsay_reported_list *withheld(struct handler_fixture *fixt
 }
 
 /* Hidden without an end, in a list of its own, and shown again. */
-static void hiding_can_be_undone(void **state)
+TEST_OF(hiding_can_be_undone, struct handler_fixture *fixture, setup, teardown)
 {
-    struct handler_fixture *fixture = *state;
-
     deposit(fixture, 1, "rude");
     deposit(fixture, 2, "rude, too");
     assert_int_equal(report(fixture, 2, 1), HEARSAY_RESPONSE_REPORT_TAKEN);
@@ -309,9 +294,8 @@ static void hiding_can_be_undone(void **state)
 }
 
 /* Removed: nobody sees it, it can be restored until its time, and the sweep destroys it then. */
-static void removing_can_be_undone(void **state)
+TEST_OF(removing_can_be_undone, struct handler_fixture *fixture, setup, teardown)
 {
-    struct handler_fixture *fixture = *state;
     struct hearsay_request request;
 
     fixture->service->hosts[0].config.remove_after_s = 60;
@@ -355,10 +339,8 @@ static void removing_can_be_undone(void **state)
 
 /* --- lists ------------------------------------------------------------------------------------ */
 
-static void lists_are_in_order(void **state)
+TEST_OF(lists_are_in_order, struct handler_fixture *fixture, setup, teardown)
 {
-    struct handler_fixture *fixture = *state;
-
     for (uint8_t i = 1; i <= 4; i++) {
         deposit(fixture, i, "text");
         fixture->clock.wall_ms++;
@@ -394,9 +376,8 @@ static void lists_are_in_order(void **state)
 
 /* --- who may, and memory ---------------------------------------------------------------------- */
 
-static void only_the_operator_may(void **state)
+TEST_OF(only_the_operator_may, struct handler_fixture *fixture, setup, teardown)
 {
-    struct handler_fixture *fixture = *state;
     const enum hearsay_request_kind kinds[] = {HEARSAY_REQUEST_REMOVE, HEARSAY_REQUEST_RESTORE,
                                                HEARSAY_REQUEST_REPORTED, HEARSAY_REQUEST_HIDE,
                                                HEARSAY_REQUEST_DECISIONS};
@@ -414,9 +395,8 @@ static void only_the_operator_may(void **state)
 }
 
 /* Whichever request for memory fails, there is an answer, and the next try succeeds. */
-static void memory_out_is_answered(void **state)
+TEST_OF(memory_out_is_answered, struct handler_fixture *fixture, setup, teardown)
 {
-    struct handler_fixture *fixture = *state;
     const enum hearsay_request_kind kinds[] = {HEARSAY_REQUEST_REPORT, HEARSAY_REQUEST_REPORTED,
                                                HEARSAY_REQUEST_RESTORE, HEARSAY_REQUEST_REMOVE};
 
@@ -462,33 +442,12 @@ static bool is_shown_later(size_t n)
 }
 
 /* A watch that begins before the next start is not told the number: it resumes before it. */
-static void shown_later_has_no_number_yet(void **state)
+TEST(shown_later_has_no_number_yet)
 {
     bool is_later = false;
 
-    (void)state;
     for (size_t n = 1; n <= 16; n++) {
         is_later = is_shown_later(n) || is_later;
     }
     assert_true(is_later);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(reports_hide_when_they_are_stored, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_failed_report_does_not_count, setup, teardown),
-        cmocka_unit_test_setup_teardown(reports_of_what_goes_meanwhile, setup, teardown),
-        cmocka_unit_test_setup_teardown(restored_is_shown_for_good, setup, teardown),
-        cmocka_unit_test_setup_teardown(expires_while_it_is_restored, setup, teardown),
-        cmocka_unit_test_setup_teardown(removed_is_gone, setup, teardown),
-        cmocka_unit_test_setup_teardown(removed_and_banned, setup, teardown),
-        cmocka_unit_test_setup_teardown(hiding_can_be_undone, setup, teardown),
-        cmocka_unit_test_setup_teardown(removing_can_be_undone, setup, teardown),
-        cmocka_unit_test_setup_teardown(lists_are_in_order, setup, teardown),
-        cmocka_unit_test_setup_teardown(only_the_operator_may, setup, teardown),
-        cmocka_unit_test_setup_teardown(memory_out_is_answered, setup, teardown),
-        cmocka_unit_test(shown_later_has_no_number_yet),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -348,48 +348,32 @@ static void run_all_tables(void (*check)(const struct bits_kernels *, struct rng
     }
 }
 
-static void test_spread(void **state)
+TEST(test_spread)
 {
-    (void)state;
     run_all_tables(check_spread);
 }
 
-static void test_bounds(void **state)
+TEST(test_bounds)
 {
-    (void)state;
     run_all_tables(check_bounds);
 }
 
-static void test_all_bounds(void **state)
+TEST(test_all_bounds)
 {
-    (void)state;
     run_all_tables(check_all_bounds);
 }
 
-static void test_sums(void **state)
+TEST(test_sums)
 {
-    (void)state;
     run_all_tables(check_sums);
 }
 
-static void test_promises(void **state)
+TEST(test_promises)
 {
-    (void)state;
     run_all_tables(check_promises);
 }
 
-static void test_numbers(void **state)
+TEST(test_numbers)
 {
-    (void)state;
     run_all_tables(check_numbers);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_spread),     cmocka_unit_test(test_bounds),
-        cmocka_unit_test(test_all_bounds), cmocka_unit_test(test_promises),
-        cmocka_unit_test(test_numbers),    cmocka_unit_test(test_sums),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -65,9 +65,8 @@ static void end(struct asks *asks)
 
 /* However many lists a phone asks for: others wait for one of them, and so do open pages, which are
  * one sender together. Questions that are no lists wait by themselves. */
-static void test_senders_take_turns(void **state)
+TEST(test_senders_take_turns)
 {
-    (void)state;
     struct asks asks;
     const struct http_address client = web_board_phone(1);
     asks_init(&asks, 16);
@@ -100,9 +99,8 @@ static void test_senders_take_turns(void **state)
 
 /* A list for which others wait, too, counts for the one who has least waiting: a phone that asks
  * for it among many others does not hold it up, and it does not give way with them. */
-static void test_a_list_counts_for_who_has_least(void **state)
+TEST(test_a_list_counts_for_who_has_least)
 {
-    (void)state;
     enum { PLACES = 8, SHARED = 100 };
     struct asks asks;
     asks_init(&asks, PLACES);
@@ -121,9 +119,8 @@ static void test_a_list_counts_for_who_has_least(void **state)
 /* When there are as many lists as may be, the newest one of who has most gives way: a newcomer gets
  * its list. (T11: lists of random topics from 32 addresses, and a newcomer was told to come again.)
  */
-static void test_who_has_most_gives_way(void **state)
+TEST(test_who_has_most_gives_way)
 {
-    (void)state;
     enum { PLACES = 64, PHONES = 32 };
     struct asks asks;
     asks_init(&asks, PLACES);
@@ -139,9 +136,8 @@ static void test_who_has_most_gives_way(void **state)
 }
 
 /* Questions that nobody asks any more are forgotten, with the addresses of those who asked. */
-static void test_questions_are_forgotten(void **state)
+TEST(test_questions_are_forgotten)
 {
-    (void)state;
     struct asks asks;
     struct view view = near_tea();
     asks_init(&asks, 4);
@@ -162,9 +158,8 @@ static void test_questions_are_forgotten(void **state)
 }
 
 /* More places are kept only while somebody waits for them. */
-static void test_few_places_are_kept(void **state)
+TEST(test_few_places_are_kept)
 {
-    (void)state;
     enum { PHONES = ASK_PLACES_MAX + 10 };
     struct asks asks;
     struct ask key = {.kind = ASK_PLACE, .host = "default", .client = web_board_phone(1)};
@@ -187,9 +182,8 @@ static void test_few_places_are_kept(void **state)
 }
 
 /* Many phones that come at once are told their places, and do not hold up the lists. */
-static void test_small_questions_do_not_stop_lists(void **state)
+TEST(test_small_questions_do_not_stop_lists)
 {
-    (void)state;
     enum { PHONES = BOARD_SMALL_AT_A_TIME + 50 };
     struct web_board fixture;
     static struct web_board_told told[PHONES];
@@ -218,9 +212,8 @@ static void test_small_questions_do_not_stop_lists(void **state)
 
 /* Readers of one view share a query, and the answer is given again until its time is over, or an
  * open page is told of a change. */
-static void test_shares(void **state)
+TEST(test_shares)
 {
-    (void)state;
     struct web_board fixture;
     const struct view view = near_tea();
     struct web_board_told first = {.count = 0};
@@ -257,9 +250,8 @@ static void test_shares(void **state)
 }
 
 /* Who leaves a message sees it at once, and the lists of other places are not asked for again. */
-static void test_a_message_changes_its_place(void **state)
+TEST(test_a_message_changes_its_place)
 {
-    (void)state;
     struct web_board fixture;
     struct view bar = near_tea();
     struct view hall = near_tea();
@@ -287,9 +279,8 @@ static void test_a_message_changes_its_place(void **state)
 }
 
 /* What a phone withdraws is not given from the cache any more; lists without it are. */
-static void test_withdrawn(void **state)
+TEST(test_withdrawn)
 {
-    (void)state;
     struct web_board fixture;
     const struct view view = near_tea();
     struct view older = near_tea();
@@ -323,9 +314,8 @@ static void test_withdrawn(void **state)
 }
 
 /* Views beyond the limit push out the one that was asked least recently. No list has a watch. */
-static void test_many_views(void **state)
+TEST(test_many_views)
 {
-    (void)state;
     struct web_board fixture;
     web_board_start(&fixture, 2);
     for (unsigned i = 0; i < 20; i++) {
@@ -336,21 +326,4 @@ static void test_many_views(void **state)
     assert_int_equal(web_board_look(&fixture, &fixture.world.queries), 20);
     assert_int_equal(web_board_look(&fixture, &fixture.world.watches), 0);
     web_board_stop(&fixture);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shares),
-        cmocka_unit_test(test_senders_take_turns),
-        cmocka_unit_test(test_a_list_counts_for_who_has_least),
-        cmocka_unit_test(test_who_has_most_gives_way),
-        cmocka_unit_test(test_small_questions_do_not_stop_lists),
-        cmocka_unit_test(test_a_message_changes_its_place),
-        cmocka_unit_test(test_questions_are_forgotten),
-        cmocka_unit_test(test_few_places_are_kept),
-        cmocka_unit_test(test_many_views),
-        cmocka_unit_test(test_withdrawn),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

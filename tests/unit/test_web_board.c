@@ -22,9 +22,8 @@
  */
 
 /* A list is a page of what hearsayd answers, without sealed messages; only text is text. */
-static void test_list(void **state)
+TEST(test_list)
 {
-    (void)state;
     struct web_board fixture;
     struct view view = web_board_tea();
     int64_t now_ms = 0;
@@ -52,9 +51,8 @@ static void test_list(void **state)
 /* A list by time asks for the newest messages, for one more than the page shows. One of the three
  * is sealed, so the page asks once more, for as many as may be. Then there may be older ones only
  * if hearsayd leaves out messages of one sender all the same. */
-static void test_newest_list(void **state)
+TEST(test_newest_list)
 {
-    (void)state;
     struct web_board fixture;
     struct view view = web_board_tea();
     web_board_start(&fixture, 2);
@@ -81,11 +79,10 @@ static void test_newest_list(void **state)
 }
 
 /* A text of which nothing can be seen is shown as a message without a text, whoever sent it. */
-static void test_text_of_nothing(void **state)
+TEST(test_text_of_nothing)
 {
     static const uint8_t id[HEARSAY_ID_BYTES];
     static const char *const texts[] = {"tea", " ", "\xe2\x80\x8b", "\xcc\x81", ""};
-    (void)state;
 
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         struct hearsay_result result = {.id = hearsay_bytes(id, sizeof(id)),
@@ -121,13 +118,12 @@ static size_t count_listed(const int64_t *times_ms, size_t count, bool is_by_tim
 
 /* The next page begins before the time of the last message: so no millisecond is cut in two, unless
  * all messages of the page are of one. The second message is sealed, and not shown. */
-static void test_pages_end_between_two_milliseconds(void **state)
+TEST(test_pages_end_between_two_milliseconds)
 {
     static const int64_t apart[] = {9, 8, 8, 7};
     static const int64_t together[] = {9, 9, 8, 8};
     static const int64_t equal[] = {8, 8, 8, 8};
 
-    (void)state;
     assert_int_equal(count_listed(apart, 4, true), 2);
     assert_int_equal(count_listed(together, 4, true), 1);
     assert_int_equal(count_listed(together, 3, true), 2);
@@ -136,9 +132,8 @@ static void test_pages_end_between_two_milliseconds(void **state)
 }
 
 /* One message, and the labels of a phone's place until they change. */
-static void test_get_and_place(void **state)
+TEST(test_get_and_place)
 {
-    (void)state;
     struct web_board fixture;
     const struct http_address client = web_board_phone(9);
     web_board_start(&fixture, 2);
@@ -170,9 +165,8 @@ static void test_get_and_place(void **state)
 
 /* While hearsayd is away the last answer is given, with its age; what was never asked is not there.
  * Then the board connects again by itself. */
-static void test_away_and_back(void **state)
+TEST(test_away_and_back)
 {
-    (void)state;
     struct web_board fixture;
     const struct view view = web_board_tea();
     struct view other = web_board_tea();
@@ -244,9 +238,8 @@ static void end_connection(struct web_board *fixture)
 
 /* A connection that ends after a long time is made again at once; one that ends soon is not, nor
  * is one that cannot be made. */
-static void test_idle_end(void **state)
+TEST(test_idle_end)
 {
-    (void)state;
     struct web_board fixture;
     char elsewhere[128];
     web_board_start(&fixture, 2);
@@ -283,9 +276,8 @@ static void test_idle_end(void **state)
 
 /* Each match is told; a watch of a place ends when labels change, every watch when hearsayd
  * goes. Watches of pages come before those of the cache. */
-static void test_watch(void **state)
+TEST(test_watch)
 {
-    (void)state;
     struct web_board fixture;
     struct view view = web_board_tea();
     struct web_board_watcher watcher = {.begun = 0};
@@ -342,9 +334,8 @@ static void test_watch(void **state)
  */
 
 /* Each error of hearsayd has its meaning for a phone. */
-static void test_outcomes(void **state)
+TEST(test_outcomes)
 {
-    (void)state;
     static const struct {
         enum msg_error_code code;
         enum board_outcome leave;
@@ -395,9 +386,8 @@ static void test_outcomes(void **state)
 }
 
 /* A connection that hearsayd closed while it was idle is made again, and nobody notices. */
-static void test_stale_connection(void **state)
+TEST(test_stale_connection)
 {
-    (void)state;
     struct web_board fixture;
     web_board_start(&fixture, 2);
     struct web_board_told told = {.count = 0};
@@ -430,9 +420,8 @@ static void set_stalls(struct web_board *fixture, bool stalls)
 }
 
 /* Phones take turns, whoever has sent more; who waits too long is told. */
-static void test_queue(void **state)
+TEST(test_queue)
 {
-    (void)state;
     struct web_board fixture;
     struct web_board_told told[4];
     struct web_board_told more[3];
@@ -477,9 +466,8 @@ static void test_queue(void **state)
 
 /* When as many requests wait as may, the newest one of who has most gives way to a newcomer, here
  * of a device with many addresses, and of a /64 from elsewhere. */
-static void test_who_has_most_gives_way(void **state)
+TEST(test_who_has_most_gives_way)
 {
-    (void)state;
     enum { DEVICE = POOL_QUEUE_MAX - 2, PHONES = DEVICE + 3, MORE = 3 };
     struct web_board fixture;
     static struct web_board_told told[PHONES];
@@ -519,9 +507,8 @@ static void test_who_has_most_gives_way(void **state)
 }
 
 /* A device has one connection at a time, whatever address it writes from: others find theirs. */
-static void test_a_sender_has_one_connection(void **state)
+TEST(test_a_sender_has_one_connection)
 {
-    (void)state;
     enum { ADDRESSES = 4 };
     struct web_board fixture;
     struct web_board_told told[ADDRESSES];
@@ -550,9 +537,8 @@ static void test_a_sender_has_one_connection(void **state)
 }
 
 /* A reading request names the phone whose request it is; what is known already costs nobody. */
-static void test_readers_pay(void **state)
+TEST(test_readers_pay)
 {
-    (void)state;
     struct web_board fixture;
     struct web_board_told told = {.count = 0};
     const struct view tea = web_board_tea();
@@ -588,9 +574,8 @@ static void test_readers_pay(void **state)
 
 /* A reader who reads too often is told so, and then at once, without a question, until the time
  * that hearsayd named. Who waits for the same answer is asked for in its place. */
-static void test_refused_readers(void **state)
+TEST(test_refused_readers)
 {
-    (void)state;
     struct web_board fixture;
     struct web_board_told told[2] = {{.count = 0}, {.count = 0}};
     const struct view tea = web_board_tea();
@@ -633,9 +618,8 @@ static void test_refused_readers(void **state)
 
 /* Whoever hearsayd has told when to try again is told so at once until then, for all that counts
  * with the same rate, and from all addresses of the device. Others are asked for. */
-static void test_refusals_are_remembered(void **state)
+TEST(test_refusals_are_remembered)
 {
-    (void)state;
     struct web_board fixture;
     struct web_board_told told = {.count = 0};
     struct http_address client = web_board_phone(7);
@@ -679,9 +663,8 @@ static void test_refusals_are_remembered(void **state)
 
 /* A hearsayd that ignores on_behalf of requests would let phones read without limits: it is asked
  * nothing, and the reason names what to update. */
-static void test_old_server(void **state)
+TEST(test_old_server)
 {
-    (void)state;
     struct web_board fixture;
     const struct view view = web_board_tea();
     struct web_board_told told = {.count = 0};
@@ -702,9 +685,8 @@ static void test_old_server(void **state)
 }
 
 /* Whoever waits when the program stops is told. */
-static void test_stops(void **state)
+TEST(test_stops)
 {
-    (void)state;
     struct web_board fixture;
     const struct view view = web_board_tea();
     struct web_board_told waiting[2];
@@ -871,9 +853,8 @@ static bool live_with_failure(unsigned n)
 }
 
 /* Each allocation fails in turn: everybody is told, once, and nothing is lost. */
-static void test_no_memory(void **state)
+TEST(test_no_memory)
 {
-    (void)state;
     unsigned n = 1;
     while (live_with_failure(n)) {
         n++;
@@ -903,13 +884,12 @@ static unsigned ticks_of(struct web_board *fixture)
  * An idle access point sleeps: without a question, an answer that is kept or a watch nothing ticks,
  * and a connection of a phone that is idle waits for its end, and looks at nothing before it.
  */
-static void test_nothing_due_ticks_nothing(void **state)
+TEST(test_nothing_due_ticks_nothing)
 {
     struct web_board fixture;
     struct web_board_told told = {0};
     struct view tea = web_board_tea();
 
-    (void)state;
     web_board_start(&fixture, 2);
     assert_int_equal(ticks_of(&fixture), 0);
     web_board_leave(&fixture, 1, &told);
@@ -920,32 +900,4 @@ static void test_nothing_due_ticks_nothing(void **state)
     assert_int_equal(told.outcome, BOARD_DONE);
     assert_int_equal(ticks_of(&fixture), 1); /* an answer is kept */
     web_board_stop(&fixture);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text_of_nothing),
-        cmocka_unit_test(test_list),
-        cmocka_unit_test(test_newest_list),
-        cmocka_unit_test(test_pages_end_between_two_milliseconds),
-        cmocka_unit_test(test_pages_end_between_two_milliseconds),
-        cmocka_unit_test(test_get_and_place),
-        cmocka_unit_test(test_away_and_back),
-        cmocka_unit_test(test_idle_end),
-        cmocka_unit_test(test_watch),
-        cmocka_unit_test(test_outcomes),
-        cmocka_unit_test(test_stale_connection),
-        cmocka_unit_test(test_queue),
-        cmocka_unit_test(test_who_has_most_gives_way),
-        cmocka_unit_test(test_a_sender_has_one_connection),
-        cmocka_unit_test(test_refusals_are_remembered),
-        cmocka_unit_test(test_readers_pay),
-        cmocka_unit_test(test_refused_readers),
-        cmocka_unit_test(test_old_server),
-        cmocka_unit_test(test_nothing_due_ticks_nothing),
-        cmocka_unit_test(test_stops),
-        cmocka_unit_test(test_no_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,9 +15,8 @@
 
 /* Several requests go over one connection; the target arrives as it was sent; every answer has the
  * headers that keep scripts of others out. */
-static void test_requests(void **state)
+TEST(test_requests)
 {
-    (void)state;
     struct web_http web;
     web_http_start(&web, NULL);
     int client = web_http_connect(&web, 0);
@@ -44,9 +43,8 @@ static void test_requests(void **state)
 }
 
 /* HEAD has a GET's head and no body. */
-static void test_head(void **state)
+TEST(test_head)
 {
-    (void)state;
     struct web_http web;
     web_http_start(&web, NULL);
     int client = web_http_connect(&web, 0);
@@ -61,9 +59,8 @@ static void test_head(void **state)
 }
 
 /* A body comes in parts of any size, and the largest is HTTP_BODY_BYTES. */
-static void test_post(void **state)
+TEST(test_post)
 {
-    (void)state;
     static char body[HTTP_BODY_BYTES + 1];
     struct web_http web;
     char head[256];
@@ -92,9 +89,8 @@ static void test_post(void **state)
 }
 
 /* A browser that asks before it sends a form is told to go on. */
-static void test_expect(void **state)
+TEST(test_expect)
 {
-    (void)state;
     struct web_http web;
     web_http_start(&web, NULL);
     int client = web_http_connect(&web, 0);
@@ -109,9 +105,8 @@ static void test_expect(void **state)
 }
 
 /* The largest head that http.h allows leaves room for the answer's head. */
-static void test_largest_head(void **state)
+TEST(test_largest_head)
 {
-    (void)state;
     struct web_http web;
     char head[HTTP_HEAD_BYTES + 1];
     web_http_start(&web, NULL);
@@ -132,9 +127,8 @@ static void test_largest_head(void **state)
 }
 
 /* A request may be answered later; meanwhile others are served. */
-static void test_answer_later(void **state)
+TEST(test_answer_later)
 {
-    (void)state;
     struct web_http web;
     web_http_start(&web, NULL);
     web.manner = WEB_HTTP_LATER;
@@ -164,9 +158,8 @@ static void test_answer_later(void **state)
 }
 
 /* The program learns at once that the client of a waiting request has gone. */
-static void test_gone(void **state)
+TEST(test_gone)
 {
-    (void)state;
     struct web_http web;
     web_http_start(&web, NULL);
     web.manner = WEB_HTTP_LATER;
@@ -180,9 +173,8 @@ static void test_gone(void **state)
 }
 
 /* What may be kept, where it leads, how it is packed. */
-static void test_answer_headers(void **state)
+TEST(test_answer_headers)
 {
-    (void)state;
     static const char body[] = "packed";
     struct web_http web;
     web_http_start(&web, NULL);
@@ -215,9 +207,8 @@ static void test_answer_headers(void **state)
 }
 
 /* A stream's bytes arrive as they are sent, and its end ends the connection. */
-static void test_stream(void **state)
+TEST(test_stream)
 {
-    (void)state;
     struct web_http web;
     web_http_start(&web, NULL);
     web.manner = WEB_HTTP_STREAM;
@@ -271,9 +262,8 @@ static unsigned read_lines(struct web_http *web, int client)
 }
 
 /* What a client does not take yet waits: it gets all in order, also when the stream has ended. */
-static void test_stream_waits(void **state)
+TEST(test_stream_waits)
 {
-    (void)state;
     struct web_http web;
     char line[1025];
     unsigned count = 0;
@@ -296,9 +286,8 @@ static void test_stream_waits(void **state)
 }
 
 /* A stream without anything to send learns at once that its client has gone. */
-static void test_stream_gone(void **state)
+TEST(test_stream_gone)
 {
-    (void)state;
     struct web_http web;
     web_http_start(&web, NULL);
     web.manner = WEB_HTTP_STREAM;
@@ -312,9 +301,8 @@ static void test_stream_gone(void **state)
 }
 
 /* HEAD of a stream is its head only. */
-static void test_stream_head(void **state)
+TEST(test_stream_head)
 {
-    (void)state;
     struct web_http web;
     web_http_start(&web, NULL);
     web.manner = WEB_HTTP_STREAM;
@@ -327,9 +315,8 @@ static void test_stream_head(void **state)
 }
 
 /* Stopping ends what is under way, and tells the program. */
-static void test_stop(void **state)
+TEST(test_stop)
 {
-    (void)state;
     struct web_http web;
     web_http_start(&web, NULL);
     web.manner = WEB_HTTP_LATER;
@@ -351,9 +338,8 @@ static void test_stop(void **state)
 }
 
 /* IPv6 tells our end of the connection, too. */
-static void test_ipv6(void **state)
+TEST(test_ipv6)
 {
-    (void)state;
     const struct web_http_setup setup = {.family = AF_INET6, .connections = 8};
     static const uint8_t loopback[16] = {[15] = 1};
     struct web_http web;
@@ -370,9 +356,8 @@ static void test_ipv6(void **state)
 }
 
 /* Behind a proxy on a Unix socket the client is the last of the only X-Forwarded-For. */
-static void test_proxied(void **state)
+TEST(test_proxied)
 {
-    (void)state;
     const struct web_http_setup setup = {.family = AF_UNIX, .is_proxied = true, .connections = 8};
     static const struct {
         const char *header;
@@ -416,9 +401,8 @@ static void test_proxied(void **state)
 }
 
 /* The clients of a Unix socket without a proxy have no address. */
-static void test_unix_must_be_proxied(void **state)
+TEST(test_unix_must_be_proxied)
 {
-    (void)state;
     uv_loop_t loop;
     int sockets[2];
     char reason[REASON_BYTES] = "";
@@ -434,19 +418,4 @@ static void test_unix_must_be_proxied(void **state)
     (void)close(sockets[0]);
     (void)close(sockets[1]);
     assert_int_equal(uv_loop_close(&loop), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_requests),     cmocka_unit_test(test_head),
-        cmocka_unit_test(test_post),         cmocka_unit_test(test_expect),
-        cmocka_unit_test(test_largest_head), cmocka_unit_test(test_answer_later),
-        cmocka_unit_test(test_gone),         cmocka_unit_test(test_answer_headers),
-        cmocka_unit_test(test_stream),       cmocka_unit_test(test_stream_waits),
-        cmocka_unit_test(test_stream_gone),  cmocka_unit_test(test_stream_head),
-        cmocka_unit_test(test_stop),         cmocka_unit_test(test_ipv6),
-        cmocka_unit_test(test_proxied),      cmocka_unit_test(test_unix_must_be_proxied),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

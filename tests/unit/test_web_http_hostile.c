@@ -114,9 +114,8 @@ static bool has_status(const char *text, const char *set)
     }
 }
 
-static void test_bytes(void **state)
+TEST(test_bytes)
 {
-    (void)state;
     struct web_http web;
     size_t wrong = 0;
     web_http_start(&web, NULL);
@@ -160,9 +159,8 @@ static const char *exchange_long(struct web_http *web, const char *before, const
 }
 
 /* Heads and targets that are too long. */
-static void test_long(void **state)
+TEST(test_long)
 {
-    (void)state;
     static const struct {
         const char *before;
         const char *part;
@@ -206,9 +204,8 @@ static void test_long(void **state)
 }
 
 /* Whoever sends too slowly is closed, whether bytes come or not. */
-static void test_slow_request(void **state)
+TEST(test_slow_request)
 {
-    (void)state;
     static const char *const begins[] = {
         "",
         "GET /",
@@ -237,9 +234,8 @@ static void test_slow_request(void **state)
 }
 
 /* Between two requests there are HTTP_IDLE_SECONDS, and the second has its own time. */
-static void test_slow_second(void **state)
+TEST(test_slow_second)
 {
-    (void)state;
     struct web_http web;
     web_http_start(&web, NULL);
     int client = web_http_connect(&web, 0);
@@ -268,9 +264,8 @@ static void take_little(int client)
 }
 
 /* A client that does not take its answer is closed after HTTP_ANSWER_SECONDS. */
-static void test_slow_reader(void **state)
+TEST(test_slow_reader)
 {
-    (void)state;
     enum { BODY_BYTES = HTTP_ANSWERS_LEAST };
     struct web_http web;
     web_http_start(&web, NULL);
@@ -293,9 +288,8 @@ static void test_slow_reader(void **state)
 }
 
 /* A stream whose client does not read is closed before much waits for it. */
-static void test_stream_not_read(void **state)
+TEST(test_stream_not_read)
 {
-    (void)state;
     static char event[1000];
     struct web_http web;
     size_t sent = 0;
@@ -317,9 +311,8 @@ static void test_stream_not_read(void **state)
 }
 
 /* The same where few bytes wait, but for long. */
-static void test_stream_stuck(void **state)
+TEST(test_stream_stuck)
 {
-    (void)state;
     static char event[1000];
     const struct web_http_setup setup = {.family = AF_UNIX, .is_proxied = true, .connections = 8};
     struct web_http web;
@@ -345,9 +338,8 @@ static void test_stream_stuck(void **state)
 
 /* A stream that has ended is closed after HTTP_ANSWER_SECONDS, also if its client takes a few bytes
  * each second. */
-static void test_stream_ended(void **state)
+TEST(test_stream_ended)
 {
-    (void)state;
     static char event[1000];
     struct web_http web;
     web_http_start(&web, NULL);
@@ -374,9 +366,8 @@ static void test_stream_ended(void **state)
 }
 
 /* One address gets its share and no more, also with 500 slow connections, and not for long. */
-static void test_one_address(void **state)
+TEST(test_one_address)
 {
-    (void)state;
     enum { CLIENTS = 500, SHARE = 8 };
     const struct web_http_setup setup = {.connections = 64, .connections_per_address = SHARE};
     static int clients[CLIENTS];
@@ -442,9 +433,8 @@ static void assert_gives_way(struct web_http *web, int *clients, size_t count, s
 
 /* Phones behind a repeater have one address: one more takes the place of its oldest idle
  * connection. */
-static void test_one_more_of_an_address(void **state)
+TEST(test_one_more_of_an_address)
 {
-    (void)state;
     static const unsigned owners[] = {2, 2, 2};
     const struct web_http_setup setup = {.connections = 64, .connections_per_address = 3};
     struct web_http web;
@@ -455,9 +445,8 @@ static void test_one_more_of_an_address(void **state)
 }
 
 /* When all connections are taken, the oldest idle one of whoever has most is closed. */
-static void test_all_taken(void **state)
+TEST(test_all_taken)
 {
-    (void)state;
     static const unsigned owners[] = {2, 3, 3, 3, 4, 4};
     const struct web_http_setup setup = {.connections = 6, .connections_per_address = 4};
     struct web_http web;
@@ -495,9 +484,8 @@ static int enter_phase(struct web_http *web, enum http_phase phase, size_t befor
 
 /* When all are taken, one of whoever has most gives way, in whatever phase its connections are; and
  * one of a newcomer's own, if nobody has more than the newcomer. */
-static void test_all_busy(void **state)
+TEST(test_all_busy)
 {
-    (void)state;
     enum { ALL = 3 };
     const struct web_http_setup setup = {.connections = ALL};
     struct web_http web;
@@ -534,9 +522,8 @@ static void test_all_busy(void **state)
 }
 
 /* Answers that clients do not take have a bound together: one of whoever has most makes room. */
-static void test_unread_answers(void **state)
+TEST(test_unread_answers)
 {
-    (void)state;
     enum { MANY = 6 };
     struct web_http web;
     static char body[HTTP_ANSWERS_LEAST / 4];
@@ -564,9 +551,8 @@ static void test_unread_answers(void **state)
 }
 
 /* Of IPv6 from further away, as behind a proxy, a /64 counts as one address. */
-static void test_network(void **state)
+TEST(test_network)
 {
-    (void)state;
     const struct web_http_setup setup = {
         .is_proxied = true, .connections = 8, .connections_per_address = 2};
     struct web_http web;
@@ -594,9 +580,8 @@ static void test_network(void **state)
 }
 
 /* What the kernel keeps of a client is bounded, also of what nobody reads. */
-static void test_kernel_buffers(void **state)
+TEST(test_kernel_buffers)
 {
-    (void)state;
     struct web_http web;
     int bytes = 0;
     socklen_t size = sizeof(bytes);
@@ -614,9 +599,8 @@ static void test_kernel_buffers(void **state)
 }
 
 /* Nobody reads what a client sends beside its stream, so the stream is closed. */
-static void test_stream_that_sends(void **state)
+TEST(test_stream_that_sends)
 {
-    (void)state;
     struct web_http web;
     web_http_start(&web, NULL);
     web.manner = WEB_HTTP_STREAM;
@@ -631,9 +615,8 @@ static void test_stream_that_sends(void **state)
 }
 
 /* While nothing can be late, no timer wakes the process: without connections, and with streams. */
-static void test_rest(void **state)
+TEST(test_rest)
 {
-    (void)state;
     struct web_http web;
     web_http_start(&web, NULL);
     const uv_handle_t *timer = (const uv_handle_t *)&web.server->deadlines;
@@ -653,9 +636,8 @@ static void test_rest(void **state)
 }
 
 /* Requests that come all at once are answered in their order. */
-static void test_pipelined(void **state)
+TEST(test_pipelined)
 {
-    (void)state;
     enum { REQUESTS = 100 };
     static char requests[REQUESTS * 64];
     struct web_http web;
@@ -677,9 +659,8 @@ static void test_pipelined(void **state)
 }
 
 /* A client that goes at any byte leaves nothing behind. */
-static void test_gone_at_each_byte(void **state)
+TEST(test_gone_at_each_byte)
 {
-    (void)state;
     static const char request[] = "POST /leave?a=b HTTP/1.1\r\nHost: h\r\nX: yy\r\n"
                                   "Content-Length: 5\r\n\r\nabcde";
     struct web_http web;
@@ -700,9 +681,8 @@ static void test_gone_at_each_byte(void **state)
 }
 
 /* Without descriptors the listeners wait, and serve those who wait when descriptors are back. */
-static void test_no_descriptors(void **state)
+TEST(test_no_descriptors)
 {
-    (void)state;
     struct web_http web;
     struct rlimit limit;
     struct rlimit none;
@@ -753,9 +733,8 @@ static void use_all(struct web_http *web)
 
 /* Each request for memory fails once: what needs it is closed, nothing is lost or left behind, and
  * the next client is served. */
-static void test_no_memory(void **state)
+TEST(test_no_memory)
 {
-    (void)state;
     struct web_http web;
     web_http_start(&web, NULL);
     size_t live = web.alloc.live_bytes;
@@ -776,9 +755,8 @@ static void test_no_memory(void **state)
 }
 
 /* A server that cannot begin leaves the listening socket with its caller. */
-static void test_no_memory_to_begin(void **state)
+TEST(test_no_memory_to_begin)
 {
-    (void)state;
     struct web_http web;
     char reason[REASON_BYTES] = "";
     struct http_server *server = NULL;
@@ -790,33 +768,4 @@ static void test_no_memory_to_begin(void **state)
     assert_int_equal(http_server_new(&options, &server, reason), -ERR_NOMEM);
     assert_null(server);
     web_http_stop(&web);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_long),
-        cmocka_unit_test(test_slow_request),
-        cmocka_unit_test(test_slow_second),
-        cmocka_unit_test(test_slow_reader),
-        cmocka_unit_test(test_stream_not_read),
-        cmocka_unit_test(test_stream_stuck),
-        cmocka_unit_test(test_stream_ended),
-        cmocka_unit_test(test_one_address),
-        cmocka_unit_test(test_one_more_of_an_address),
-        cmocka_unit_test(test_all_taken),
-        cmocka_unit_test(test_all_busy),
-        cmocka_unit_test(test_unread_answers),
-        cmocka_unit_test(test_network),
-        cmocka_unit_test(test_kernel_buffers),
-        cmocka_unit_test(test_stream_that_sends),
-        cmocka_unit_test(test_rest),
-        cmocka_unit_test(test_pipelined),
-        cmocka_unit_test(test_gone_at_each_byte),
-        cmocka_unit_test(test_no_descriptors),
-        cmocka_unit_test(test_no_memory),
-        cmocka_unit_test(test_no_memory_to_begin),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -74,11 +74,10 @@ static void check_plurals(const struct lang *lang, const char *base)
     }
 }
 
-static void test_complete(void **state)
+TEST(test_complete)
 {
     const struct lang *english = lang_at(0);
     unsigned missing = 0;
-    (void)state;
 
     assert_string_equal(lang_tag(english), "en");
     for (size_t l = 0; l < lang_count(); l++) {
@@ -110,11 +109,10 @@ static void test_complete(void **state)
     assert_int_equal(missing, 0);
 }
 
-static void test_categories(void **state)
+TEST(test_categories)
 {
     const struct lang *arabic = lang_find("ar");
     const struct lang *german = lang_find("de");
-    (void)state;
 
     assert_non_null(arabic);
     assert_non_null(german);
@@ -145,9 +143,8 @@ static void check_choice(const char *accept, const char *tag)
     assert_string_equal(lang_tag(lang_choose(accept)), tag);
 }
 
-static void test_choice(void **state)
+TEST(test_choice)
 {
-    (void)state;
     check_choice(NULL, "en");
     check_choice("", "en");
     check_choice("fr", "en");
@@ -174,11 +171,10 @@ static void check_bytes(struct html *html, const char *expected)
     html_deinit(html);
 }
 
-static void test_values(void **state)
+TEST(test_values)
 {
     const struct lang *english = lang_find("en");
     struct html html;
-    (void)state;
 
     html_init(&html);
     lang_write(&html, english, "error.refused", "<script>", NULL);
@@ -212,10 +208,9 @@ static void check_until(const char *tag, uint64_t seconds, bool is_about, const 
     check_bytes(&html, expected);
 }
 
-static void test_times(void **state)
+TEST(test_times)
 {
     struct html html;
-    (void)state;
 
     check_ago(0, true, "just now");
     check_ago(59, false, "just now");
@@ -242,15 +237,4 @@ static void test_times(void **state)
     check_bytes(&html,
                 "A message disappears by itself when its time is over, at the latest after 24 "
                 "hours.");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_complete), cmocka_unit_test(test_categories),
-        cmocka_unit_test(test_choice),   cmocka_unit_test(test_values),
-        cmocka_unit_test(test_times),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
