@@ -12,6 +12,7 @@
 #include "core/tree/inner.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
+#include "tests/lib/plain_query.h"
 #include "tests/reference/check.h"
 #include "tests/reference/engines.h"
 
@@ -190,14 +191,7 @@ TEST(test_search)
             assert_int_equal(index_insert(index, &item, &filter), 0);
         }
         struct index_part parts[2] = {{index, &wanted, NULL}, {index, &wanted, &contained}};
-        struct index_query query = {
-            .parts = parts,
-            .part_count = 2,
-            .k = 3,
-            .max_distance_ppm = DISTANCE_ONE_PPM,
-            .since_ms = INT64_MIN,
-            .until_ms = INT64_MAX,
-        };
+        struct index_query query = plain_index_query(parts, 2, 3);
         while (result != 0) {
             fail_alloc_arm(&fixture.fail, ++n);
             result = index_search_new(&fixture.fail.alloc, &query, &search);
@@ -268,14 +262,7 @@ static struct index_search *search_begin(struct index *index, const uint64_t *wa
 {
     struct index_part part = {index, wanted, NULL};
     struct index_search *search = NULL;
-    struct index_query query = {
-        .parts = &part,
-        .part_count = 1,
-        .k = 10,
-        .max_distance_ppm = DISTANCE_ONE_PPM,
-        .since_ms = INT64_MIN,
-        .until_ms = INT64_MAX,
-    };
+    struct index_query query = plain_index_query(&part, 1, 10);
 
     assert_int_equal(index_search_new(alloc_system(), &query, &search), 0);
     return search;

@@ -13,6 +13,7 @@
 #include "core/filter/bloom.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
+#include "tests/lib/plain_query.h"
 #include "tests/lib/rng.h"
 #include "tests/reference/check.h"
 #include "tests/reference/engines.h"
@@ -191,13 +192,8 @@ static void begin_question(struct question *question, make_filter *make)
 {
     memset(question, 0, sizeof *question);
     make(rng_below(&world.rng, world.count), question->filter);
-    question->query = (struct index_query){
-        .k = K,
-        .sender_share = 3,
-        .max_distance_ppm = DISTANCE_ONE_PPM,
-        .since_ms = INT64_MIN,
-        .until_ms = INT64_MAX,
-    };
+    question->query = plain_index_query(NULL, 0, K);
+    question->query.sender_share = 3;
     scalable_init(&question->seen, alloc_system(), 1000, 1, 1 << 20);
 }
 

@@ -9,6 +9,7 @@
 #include "core/filter/bloom.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
+#include "tests/lib/plain_query.h"
 #include "tests/model/hood_world.h"
 
 struct fixture {
@@ -39,12 +40,8 @@ static struct fixture *setup(uint32_t peers, uint32_t k)
     }
     memcpy(fixture.filter, fixture.world.places[0], sizeof fixture.filter);
     fixture.part.filter = fixture.filter;
-    fixture.index_query = (struct index_query){.parts = &fixture.part,
-                                               .part_count = 1,
-                                               .k = k,
-                                               .max_distance_ppm = 800000,
-                                               .since_ms = INT64_MIN,
-                                               .until_ms = INT64_MAX};
+    fixture.index_query = plain_index_query(&fixture.part, 1, k);
+    fixture.index_query.max_distance_ppm = 800000;
     fixture.query = (struct hood_query){.query = &fixture.index_query,
                                         .floor = {0, 1},
                                         .peers_max = UINT32_MAX,

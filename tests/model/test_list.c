@@ -9,6 +9,7 @@
 #include "core/index/index.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
+#include "tests/lib/plain_query.h"
 #include "tests/lib/rng.h"
 #include "tests/reference/check.h"
 #include "tests/reference/engines.h"
@@ -124,15 +125,7 @@ static void check_search(const struct alloc *alloc, uint64_t budget, uint32_t ch
 {
     uint64_t filter[WORDS];
     struct index_part part = {.index = list, .filter = filter};
-    const struct index_query query = {
-        .parts = &part,
-        .part_count = 1,
-        .k = K,
-        .max_distance_ppm = DISTANCE_ONE_PPM,
-        .since_ms = INT64_MIN,
-        .until_ms = INT64_MAX,
-        .metric = INDEX_METRIC_BITS,
-    };
+    const struct index_query query = plain_index_query(&part, 1, K);
     const struct message *expected[K];
     struct index_search *search = NULL;
     uint32_t found_count = 0;

@@ -12,6 +12,7 @@
 
 #include "core/filter/bloom.h"
 #include "tests/lib/check.h"
+#include "tests/lib/plain_query.h"
 #include "tests/lib/rng.h"
 #include "tests/model/some_metric.h"
 #include "tests/reference/check.h"
@@ -155,16 +156,9 @@ static void ask(uint32_t k, struct asked *asked)
 
     draw_seen(seen);
     memset(asked, 0, sizeof *asked);
-    asked->query = (struct index_query){
-        .parts = asked->parts,
-        .part_count = TREES,
-        .k = k,
-        .max_distance_ppm = DISTANCE_ONE_PPM,
-        .since_ms = INT64_MIN,
-        .until_ms = INT64_MAX,
-        .metric = some_metric(&world.rng),
-        .order = some_order(&world.rng),
-    };
+    asked->query = plain_index_query(asked->parts, TREES, k);
+    asked->query.metric = some_metric(&world.rng);
+    asked->query.order = some_order(&world.rng);
     for (uint32_t t = 0; t < TREES; t++) {
         make_filter(t, place, seen, asked->filters[t]);
         asked->parts[t].filter = asked->filters[t];

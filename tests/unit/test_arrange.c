@@ -11,6 +11,7 @@
 #include "core/filter/bloom.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
+#include "tests/lib/plain_query.h"
 #include "tests/reference/check.h"
 
 enum { BITS = 64, HOSTS = 2, SECOND_MS = 1000, MANY = 6000 };
@@ -253,12 +254,7 @@ static void search(struct fixture *fixture, uint32_t host, uint32_t wanted)
 {
     const uint64_t filter = filter_of(wanted);
     const struct index_part part = {.index = index_of(fixture, host), .filter = &filter};
-    const struct index_query query = {.parts = &part,
-                                      .part_count = 1,
-                                      .k = 5,
-                                      .max_distance_ppm = DISTANCE_ONE_PPM,
-                                      .since_ms = INT64_MIN,
-                                      .until_ms = INT64_MAX};
+    const struct index_query query = plain_index_query(&part, 1, 5);
     struct index_search *search = NULL;
 
     assert_int_equal(index_search_new(&fixture->alloc.alloc, &query, &search), 0);
@@ -368,12 +364,7 @@ static void check_answers(struct fixture *fixture, uint32_t host, uint32_t count
     enum { K = 5 };
     const uint64_t filter = filter_of(wanted);
     const struct index_part part = {.index = index_of(fixture, host), .filter = &filter};
-    const struct index_query query = {.parts = &part,
-                                      .part_count = 1,
-                                      .k = K,
-                                      .max_distance_ppm = DISTANCE_ONE_PPM,
-                                      .since_ms = INT64_MIN,
-                                      .until_ms = INT64_MAX};
+    const struct index_query query = plain_index_query(&part, 1, K);
     struct index_search *search = NULL;
     uint32_t best[K];
     uint32_t found = 0;

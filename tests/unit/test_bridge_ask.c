@@ -7,6 +7,7 @@
 #include "core/filter/distance.h"
 #include "proto/codec/letter.h"
 #include "tests/lib/check.h"
+#include "tests/lib/plain_request.h"
 #include "tests/lib/rng.h"
 
 #include <stdio.h>
@@ -98,6 +99,28 @@ static void fake_done(void *context, struct round *round, const struct hearsay_r
 }
 
 static const struct round_events fake_events = {fake_send, fake_done};
+
+/* A peer's word without messages: a delta. */
+static struct msg_peer_summary make_word(uint64_t seq)
+{
+    static const uint8_t store_id[LIMIT_ID_BYTES] = {1};
+
+    return (struct msg_peer_summary){.store_id = {store_id, LIMIT_ID_BYTES},
+                                     .seq = seq,
+                                     .newest_ms = INT64_MIN,
+                                     .profile = {PROFILE, sizeof(PROFILE) - 1}};
+}
+
+/* What hearsayd asks of the hood: 10 seconds of patience. */
+static struct hearsay_ask make_ask(uint64_t id, const struct hearsay_query_part *part, uint32_t k,
+                                   uint32_t peers_max)
+{
+    struct hearsay_ask ask = {
+        .ask_id = id, .query = plain_query(part, 1, k), .peers_max = peers_max};
+
+    ask.query.wait_ms = 10000;
+    return ask;
+}
 
 static void name_peer(uint32_t peer, char *out)
 {
@@ -275,20 +298,8 @@ static void run_round(uint32_t odd_percent)
     bloom_set(asked, 1);
     bloom_store(asked, BITS, stored.bytes);
     struct hearsay_query_part part = {.filter = {stored.bytes, BYTES}};
-    struct hearsay_ask ask = {.ask_id = 1,
-                              .query = {.host = {"here", 4},
-                                        .k = K,
-                                        .parts = &part,
-                                        .part_count = 1,
-                                        .max_distance_ppm = 1000000,
-                                        .since_ms = INT64_MIN,
-                                        .until_ms = INT64_MAX,
-                                        .metric = HEARSAY_METRIC_BITS,
-                                        .order = HEARSAY_ORDER_SIMILARITY,
-                                        .scope = HEARSAY_SCOPE_HERE,
-                                        .wait_ms = 10000,
-                                        .max_staleness_ms = UINT64_MAX},
-                              .peers_max = 4096};
+    struct hearsay_ask ask = make_ask(1, &part, K, 4096);
+    ask.query.host = (struct hearsay_text){"here", 4};
     struct round *round = round_new(circle, &ask, 65536, &fake_events, NULL, now);
 
     assert_non_null(round);
@@ -349,11 +360,8 @@ TEST(test_rounds_end)
 
 TEST(test_a_circle_has_room_for_some)
 {
-    static const uint8_t store_id[LIMIT_ID_BYTES] = {1};
-    struct msg_peer_summary word = {.store_id = {store_id, LIMIT_ID_BYTES},
-                                    .full = true,
-                                    .newest_ms = INT64_MIN,
-                                    .profile = {PROFILE, sizeof(PROFILE) - 1}};
+    struct msg_peer_summary word = make_word(0);
+    word.full = true;
     char name[BRIDGE_NAME_BYTES];
 
     assert_int_equal(circle_new("campus", PROFILE, &circle), 0);
@@ -387,13 +395,9 @@ enum { WORDS_BEHIND_MS = 1000 };
 
 static void hear_empty(const char *host, int64_t monotonic_ms, bool has_room)
 {
-    static const uint8_t store_id[LIMIT_ID_BYTES] = {1};
-    const struct msg_peer_summary word = {.store_id = {store_id, LIMIT_ID_BYTES},
-                                          .seq = 5,
-                                          .as_of_ms = monotonic_ms - WORDS_BEHIND_MS,
-                                          .full = true,
-                                          .newest_ms = INT64_MIN,
-                                          .profile = {PROFILE, sizeof(PROFILE) - 1}};
+    struct msg_peer_summary word = make_word(5);
+    word.as_of_ms = monotonic_ms - WORDS_BEHIND_MS;
+    word.full = true;
 
     assert_int_equal(circle_hear(circle, host, &word, word.as_of_ms, monotonic_ms), has_room);
 }
@@ -404,19 +408,8 @@ static struct round *begin_at(int64_t monotonic_ms, uint64_t max_staleness_ms)
 {
     struct stored stored = {.bytes = {1}};
     struct hearsay_query_part part = {.filter = {stored.bytes, BYTES}};
-    struct hearsay_ask ask = {.ask_id = 1,
-                              .query = {.k = K,
-                                        .parts = &part,
-                                        .part_count = 1,
-                                        .max_distance_ppm = 1000000,
-                                        .since_ms = INT64_MIN,
-                                        .until_ms = INT64_MAX,
-                                        .metric = HEARSAY_METRIC_BITS,
-                                        .order = HEARSAY_ORDER_SIMILARITY,
-                                        .scope = HEARSAY_SCOPE_HERE,
-                                        .wait_ms = 10000,
-                                        .max_staleness_ms = max_staleness_ms},
-                              .peers_max = 4096};
+    struct hearsay_ask ask = make_ask(1, &part, K, 4096);
+    ask.query.max_staleness_ms = max_staleness_ms;
     struct round *round = round_new(circle, &ask, 65536, &fake_events, NULL, monotonic_ms);
 
     memset(&fake, 0, sizeof(fake));
@@ -499,12 +492,8 @@ static int count_requests(int64_t begin_ms)
  */
 TEST(test_a_peer_that_stays_void)
 {
-    static const uint8_t store_id[LIMIT_ID_BYTES] = {1};
-    struct msg_peer_summary word = {.store_id = {store_id, LIMIT_ID_BYTES},
-                                    .seq = 4,
-                                    .after = 3,
-                                    .newest_ms = INT64_MIN,
-                                    .profile = {PROFILE, sizeof(PROFILE) - 1}};
+    struct msg_peer_summary word = make_word(4);
+    word.after = 3;
     const int64_t hour_ms = 60 * 60 * 1000;
 
     assert_int_equal(circle_new("campus", PROFILE, &circle), 0);
@@ -527,12 +516,8 @@ TEST(test_a_peer_that_stays_void)
  */
 TEST(test_a_circle_that_begins)
 {
-    static const uint8_t store_id[LIMIT_ID_BYTES] = {1};
-    struct msg_peer_summary word = {.store_id = {store_id, LIMIT_ID_BYTES},
-                                    .seq = 4,
-                                    .after = 3,
-                                    .newest_ms = INT64_MIN,
-                                    .profile = {PROFILE, sizeof(PROFILE) - 1}};
+    struct msg_peer_summary word = make_word(4);
+    word.after = 3;
 
     assert_int_equal(circle_new("campus", PROFILE, &circle), 0);
     circle_join(circle, 1000);
@@ -677,21 +662,9 @@ static void run_framed(uint32_t k, size_t frame_bytes, size_t payload_bytes)
     uint64_t bits[WORDS];
     struct stored filter;
     struct hearsay_query_part part = {.filter = {filter.bytes, BYTES}};
-    struct hearsay_ask ask = {.ask_id = UINT64_MAX,
-                              .query = {.host = {"here", 4},
-                                        .k = k,
-                                        .parts = &part,
-                                        .part_count = 1,
-                                        .max_distance_ppm = 1000000,
-                                        .since_ms = INT64_MIN,
-                                        .until_ms = INT64_MAX,
-                                        .metric = HEARSAY_METRIC_BITS,
-                                        .order = HEARSAY_ORDER_SIMILARITY,
-                                        .scope = HEARSAY_SCOPE_HERE,
-                                        .with_payload = true,
-                                        .wait_ms = 10000,
-                                        .max_staleness_ms = UINT64_MAX},
-                              .peers_max = 64};
+    struct hearsay_ask ask = make_ask(UINT64_MAX, &part, k, 64);
+    ask.query.host = (struct hearsay_text){"here", 4};
+    ask.query.with_payload = true;
 
     rng_filter(&rng, BITS, 5, bits);
     bloom_store(bits, BITS, filter.bytes);

@@ -7,6 +7,7 @@
 
 #include "core/index/index.h"
 #include "tests/lib/check.h"
+#include "tests/lib/plain_query.h"
 #include "tests/lib/rng.h"
 #include "tests/reference/engines.h"
 
@@ -225,15 +226,7 @@ TEST(steps_stay_short_though_messages_go)
     enum { STEP = 64, BLOCK = 16, LOST = 4 };
     static const uint64_t filter[8] = {0xffff};
     const struct index_part part = {.index = messages, .filter = filter};
-    const struct index_query query = {
-        .parts = &part,
-        .part_count = 1,
-        .k = MESSAGES, /* all that are looked at are held */
-        .max_distance_ppm = LIMIT_DISTANCE_PPM,
-        .since_ms = INT64_MIN,
-        .until_ms = INT64_MAX,
-        .metric = INDEX_METRIC_BITS,
-    };
+    const struct index_query query = plain_index_query(&part, 1, MESSAGES);
     struct index_search *search = NULL;
     uint64_t before = 0;
 

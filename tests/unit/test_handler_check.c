@@ -31,12 +31,6 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
-{
-    handler_fixture_free(*state);
-    return 0;
-}
-
 static const struct hearsay_checked *check(struct handler_fixture *fixture)
 {
     assert_int_equal(handler_fixture_do(fixture, &check_request), HEARSAY_RESPONSE_CHECKED);
@@ -53,7 +47,7 @@ static void assert_finds(struct handler_fixture *fixture, const char *words)
     assert_non_null(strstr(checked->problems[0].text, words));
 }
 
-TEST_OF(all_is_well, struct handler_fixture *fixture, setup, teardown)
+TEST_OF(all_is_well, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
     assert_int_equal(check(fixture)->problem_count, 0);
     assert_int_equal(fixture->answer.checked.messages, 5);
@@ -62,7 +56,7 @@ TEST_OF(all_is_well, struct handler_fixture *fixture, setup, teardown)
     assert_int_equal(fixture->service->usage.messages, 3); /* and are swept for it */
 }
 
-TEST_OF(counters_that_are_wrong, struct handler_fixture *fixture, setup, teardown)
+TEST_OF(counters_that_are_wrong, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
     struct host *host = &fixture->service->hosts[0];
 
@@ -78,7 +72,7 @@ TEST_OF(counters_that_are_wrong, struct handler_fixture *fixture, setup, teardow
     assert_int_equal(check(fixture)->problem_count, 0);
 }
 
-TEST_OF(messages_that_are_wrong, struct handler_fixture *fixture, setup, teardown)
+TEST_OF(messages_that_are_wrong, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
     struct host *host = &fixture->service->hosts[0];
     uint8_t id[MESSAGE_ID_BYTES] = {2};
@@ -103,7 +97,8 @@ TEST_OF(messages_that_are_wrong, struct handler_fixture *fixture, setup, teardow
 }
 
 /* A message that comes or goes while it is being read is no problem. */
-TEST_OF(while_messages_come_and_go, struct handler_fixture *fixture, setup, teardown)
+TEST_OF(while_messages_come_and_go, struct handler_fixture *fixture, setup,
+        handler_fixture_tear_down)
 {
     handler_fixture_ask(fixture, &check_request);
     fake_persist_carry_out_reads(fixture->persist); /* the page has all five */
@@ -116,7 +111,7 @@ TEST_OF(while_messages_come_and_go, struct handler_fixture *fixture, setup, tear
     assert_int_equal(fixture->service->usage.messages, 5);
 }
 
-TEST_OF(one_at_a_time, struct handler_fixture *fixture, setup, teardown)
+TEST_OF(one_at_a_time, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
     handler_fixture_ask(fixture, &check_request);
     handler_fixture_ask(fixture, &check_request);
@@ -126,7 +121,7 @@ TEST_OF(one_at_a_time, struct handler_fixture *fixture, setup, teardown)
 }
 
 /* A store that cannot be read, or not written, is told as that; and checking may begin again. */
-TEST_OF(failing_storage, struct handler_fixture *fixture, setup, teardown)
+TEST_OF(failing_storage, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
     fake_persist_fail_reads(fixture->persist);
     assert_int_equal(handler_fixture_refused(fixture, &check_request), MSG_STORAGE);
@@ -140,7 +135,7 @@ TEST_OF(failing_storage, struct handler_fixture *fixture, setup, teardown)
 }
 
 /* It ends when the service stops, or when nobody waits for it any more. */
-TEST_OF(ends_early, struct handler_fixture *fixture, setup, teardown)
+TEST_OF(ends_early, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
     handler_fixture_ask(fixture, &check_request);
     fixture->client.is_gone = true;
@@ -154,7 +149,7 @@ TEST_OF(ends_early, struct handler_fixture *fixture, setup, teardown)
     assert_false(fixture->service->checking);
 }
 
-TEST_OF(memory_and_rights, struct handler_fixture *fixture, setup, teardown)
+TEST_OF(memory_and_rights, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
     enum hearsay_response_kind kind = HEARSAY_RESPONSE_ERROR;
 

@@ -27,14 +27,16 @@ static int teardown(void **state)
 
 static void expect_got(const struct read_fixture *fixture, uint32_t number, const char *text)
 {
-    const struct read_answers *answers = &fixture->answers;
+    const struct hearsay_got *got = &fixture->answer.got;
 
-    assert_int_equal(answers->kind, HEARSAY_RESPONSE_GOT);
-    assert_int_equal(answers->id, 500 + number);
-    assert_int_equal(answers->numbers[0], number);
-    assert_string_equal(answers->media_type, "text/plain");
-    assert_int_equal(answers->payload_bytes, strlen(text));
-    assert_memory_equal(answers->payload, text, strlen(text));
+    assert_int_equal(fixture->answer.kind, HEARSAY_RESPONSE_GOT);
+    assert_int_equal(fixture->answer.id, 500 + number);
+    assert_int_equal(read_fixture_number(&got->id), number);
+    assert_int_equal(got->media_type.length, 10);
+    assert_memory_equal(got->media_type.text, "text/plain", 10);
+    assert_non_null(got->payload.data);
+    assert_int_equal(got->payload.count, strlen(text));
+    assert_memory_equal(got->payload.data, text, strlen(text));
 }
 
 /* --- Get -------------------------------------------------------------------------------------- */
@@ -48,19 +50,19 @@ TEST_OF(get_answers_what_was_deposited, struct read_fixture *fixture, setup, tea
     read_fixture_deposit(fixture, 1, "one", 100);
     read_fixture_deposit(fixture, 2, "", 100); /* an empty payload is one, too */
     read_fixture_advance(fixture, 5000);
-    const size_t before = fixture->answers.count;
+    const size_t before = fixture->answers;
     read_fixture_send_get(fixture, "a", 1);
-    assert_int_equal(fixture->answers.count, before);
+    assert_int_equal(fixture->answers, before);
     assert_int_equal(client->work_count, 1);
     assert_int_equal(client->answer_bytes, fixture->config.limits.frame_bytes);
     assert_true(client->work_bytes > client->answer_bytes);
     assert_int_equal(fixture->service->working, 1);
 
     assert_int_equal(fake_persist_answer_reads(fixture->persist), 1);
-    assert_int_equal(fixture->answers.count, before + 1);
+    assert_int_equal(fixture->answers, before + 1);
     expect_got(fixture, 1, "one");
-    assert_true(fixture->answers.deposited_ms == deposited_ms);
-    assert_true(fixture->answers.expires_ms == deposited_ms + 100 * 1000);
+    assert_true(fixture->answer.got.deposited_ms == deposited_ms);
+    assert_true(fixture->answer.got.expires_ms == deposited_ms + 100 * 1000);
     read_fixture_send_get(fixture, NULL, 2); /* no host named: the first */
     fake_persist_answer_reads(fixture->persist);
     expect_got(fixture, 2, "");
@@ -138,7 +140,7 @@ TEST_OF(get_from_cache, struct read_fixture *fixture, setup_cached, teardown)
     read_fixture_deposit(fixture, 2, "two", 100);
     read_fixture_send_get(fixture, NULL, 1);
     expect_got(fixture, 1, "one");
-    assert_true(fixture->answers.expires_ms == fixture->clock.wall_ms + 100 * 1000);
+    assert_true(fixture->answer.got.expires_ms == fixture->clock.wall_ms + 100 * 1000);
     assert_int_equal(fake_persist_answer_reads(fixture->persist), 0);
     read_fixture_withdraw(fixture, 1);
     read_fixture_send_get(fixture, NULL, 1);
@@ -158,9 +160,9 @@ TEST_OF(get_fills_the_cache, struct read_fixture *fixture, setup_cached, teardow
     read_fixture_send_get(fixture, NULL, 1);
     assert_int_equal(fake_persist_answer_reads(fixture->persist), 1);
     expect_got(fixture, 1, "one");
-    const size_t before = fixture->answers.count;
+    const size_t before = fixture->answers;
     read_fixture_send_get(fixture, NULL, 1);
-    assert_int_equal(fixture->answers.count, before + 1);
+    assert_int_equal(fixture->answers, before + 1);
     expect_got(fixture, 1, "one");
     assert_int_equal(fake_persist_answer_reads(fixture->persist), 0);
 }
@@ -182,10 +184,10 @@ TEST_OF(get_of_what_comes_anew, struct read_fixture *fixture, setup_cached, tear
     const int64_t new_expires_ms = fixture->clock.wall_ms + 100 * 1000;
     assert_int_equal(fake_persist_answer_reads(fixture->persist), 1);
     expect_got(fixture, 1, "old");
-    assert_true(fixture->answers.expires_ms == old_expires_ms);
+    assert_true(fixture->answer.got.expires_ms == old_expires_ms);
     read_fixture_send_get(fixture, NULL, 1);
     expect_got(fixture, 1, "new");
-    assert_true(fixture->answers.expires_ms == new_expires_ms);
+    assert_true(fixture->answer.got.expires_ms == new_expires_ms);
 
     cache_set_limit(fixture->service->cache, 0);
     cache_set_limit(fixture->service->cache, 1024 * 1024);
@@ -194,7 +196,7 @@ TEST_OF(get_of_what_comes_anew, struct read_fixture *fixture, setup_cached, tear
     read_fixture_deposit(fixture, 1, "newest", 100);
     assert_int_equal(fake_persist_answer_reads(fixture->persist), 1);
     expect_got(fixture, 1, "newest");
-    assert_true(fixture->answers.expires_ms == fixture->clock.wall_ms + 100 * 1000);
+    assert_true(fixture->answer.got.expires_ms == fixture->clock.wall_ms + 100 * 1000);
 }
 
 /* --- what fails ------------------------------------------------------------------------------- */
@@ -232,11 +234,11 @@ TEST_OF(memory_out_is_answered, struct read_fixture *fixture, setup, teardown)
     read_fixture_expect_error(fixture, 501, MSG_INTERNAL, "");
     assert_int_equal(fake_persist_answer_reads(fixture->persist), 0);
 
-    for (size_t n = 1; fixture->answers.kind == HEARSAY_RESPONSE_ERROR; n++) {
+    for (size_t n = 1; fixture->answer.kind == HEARSAY_RESPONSE_ERROR; n++) {
         fail_alloc_arm(&fixture->alloc, n);
         read_fixture_send_export(fixture, NULL, NULL, 0, 0);
         fake_persist_answer_reads(fixture->persist);
-        if (fixture->answers.kind == HEARSAY_RESPONSE_ERROR) {
+        if (fixture->answer.kind == HEARSAY_RESPONSE_ERROR) {
             read_fixture_expect_error(fixture, 700, MSG_INTERNAL, "");
             failed++;
         }

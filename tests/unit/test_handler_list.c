@@ -1,36 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reported with the field `all`: all messages of a host, page by page, the newest first. */
-#include "tests/lib/check.h"
-
 #include <string.h>
 
-#include "tests/lib/handler_fixture.h"
-
-enum { LONG_S = 3600 };
-
-static int setup(void **state)
-{
-    struct handler_fixture *fixture = handler_fixture_new();
-
-    config_add_host(&fixture->config, "default");
-    handler_fixture_set(fixture, "host default", "hide_after", "2");
-    handler_fixture_set(fixture, "host default", "remove_after", "0");
-    handler_fixture_start(fixture);
-    *state = fixture;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    handler_fixture_free(*state);
-    return 0;
-}
-
-static void deposit(struct handler_fixture *fixture, uint8_t number, const char *text)
-{
-    assert_int_equal(handler_fixture_do(fixture, handler_fixture_deposit(number, text, LONG_S)),
-                     HEARSAY_RESPONSE_DEPOSITED);
-}
+#include "tests/unit/moderated_fixture.h"
 
 static void report(struct handler_fixture *fixture, uint8_t number, uint32_t sender)
 {
@@ -47,12 +19,6 @@ static void hide(struct handler_fixture *fixture, uint8_t number)
     report(fixture, number, 1);
     report(fixture, number, 2);
     assert_false(handler_fixture_finds(fixture, number));
-}
-
-static enum hearsay_response_kind about(struct handler_fixture *fixture,
-                                        enum hearsay_request_kind kind, uint8_t number)
-{
-    return handler_fixture_do(fixture, handler_fixture_about(kind, number));
 }
 
 static struct hearsay_request request_all(uint32_t limit, const uint8_t *cursor, size_t bytes)
@@ -91,7 +57,7 @@ static void expect_page(const struct hearsay_reported_list *found, const char *n
 }
 
 /* Newest first, whatever their state, but removed and expired ones; with what is known of each. */
-TEST_OF(all_are_listed, struct handler_fixture *fixture, setup, teardown)
+MODERATED_TEST(all_are_listed)
 {
     uint8_t cursor[LIMIT_CURSOR_BYTES];
     size_t bytes = 0;
@@ -128,7 +94,7 @@ TEST_OF(all_are_listed, struct handler_fixture *fixture, setup, teardown)
 
 /* A page stays where it is while messages come and go, and the way back leads past the same ones.
  */
-TEST_OF(pages_of_all_stay, struct handler_fixture *fixture, setup, teardown)
+MODERATED_TEST(pages_of_all_stay)
 {
     uint8_t cursor[LIMIT_CURSOR_BYTES];
     uint8_t back[LIMIT_CURSOR_BYTES];
@@ -172,7 +138,7 @@ TEST_OF(pages_of_all_stay, struct handler_fixture *fixture, setup, teardown)
 }
 
 /* With pages whose messages have all gone, both ways lead on. */
-TEST_OF(empty_pages_of_all, struct handler_fixture *fixture, setup, teardown)
+MODERATED_TEST(empty_pages_of_all)
 {
     uint8_t cursor[LIMIT_CURSOR_BYTES];
     size_t bytes = 0;
@@ -196,7 +162,7 @@ TEST_OF(empty_pages_of_all, struct handler_fixture *fixture, setup, teardown)
 }
 
 /* A cursor is what the list gave, and only the list of all messages has one. */
-TEST_OF(odd_cursors_are_refused, struct handler_fixture *fixture, setup, teardown)
+MODERATED_TEST(odd_cursors_are_refused)
 {
     static const struct {
         const char *bytes;

@@ -27,13 +27,7 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
-{
-    handler_fixture_free(*state);
-    return 0;
-}
-
-TEST_OF(answered_when_it_is_done, struct handler_fixture *fixture, setup, teardown)
+TEST_OF(answered_when_it_is_done, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
     const struct hearsay_request backup = request_of(HEARSAY_REQUEST_BACKUP, "/nowhere/copy");
     const struct hearsay_request compact = request_of(HEARSAY_REQUEST_COMPACT, NULL);
@@ -50,7 +44,7 @@ TEST_OF(answered_when_it_is_done, struct handler_fixture *fixture, setup, teardo
     assert_int_equal(handler_fixture_do(fixture, &backup), HEARSAY_RESPONSE_BACKED_UP);
 }
 
-TEST_OF(failures_are_told, struct handler_fixture *fixture, setup, teardown)
+TEST_OF(failures_are_told, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
     const struct hearsay_request relative = request_of(HEARSAY_REQUEST_BACKUP, "copy");
     const struct hearsay_request backup = request_of(HEARSAY_REQUEST_BACKUP, "/nowhere/copy");
@@ -73,7 +67,7 @@ TEST_OF(failures_are_told, struct handler_fixture *fixture, setup, teardown)
 }
 
 /* The client may go: what is under way comes to its end, and is nobody's. */
-TEST_OF(client_goes, struct handler_fixture *fixture, setup, teardown)
+TEST_OF(client_goes, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
     const struct hearsay_request compact = request_of(HEARSAY_REQUEST_COMPACT, NULL);
 
@@ -83,7 +77,7 @@ TEST_OF(client_goes, struct handler_fixture *fixture, setup, teardown)
     assert_int_equal(fixture->client.work_count, 0);
 }
 
-TEST_OF(memory_and_rights, struct handler_fixture *fixture, setup, teardown)
+TEST_OF(memory_and_rights, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
     const struct hearsay_request requests[] = {request_of(HEARSAY_REQUEST_BACKUP, "/nowhere/copy"),
                                                request_of(HEARSAY_REQUEST_COMPACT, NULL)};

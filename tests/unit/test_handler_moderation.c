@@ -1,45 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Report, Remove, Restore and Reported: what they change, when, and what remains when they fail. */
-#include "tests/lib/check.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/watch/watch.h"
-#include "tests/lib/handler_fixture.h"
 #include "tests/lib/host_count.h"
+#include "tests/unit/moderated_fixture.h"
 
-enum { LONG_S = 3600 };
-
-static int setup(void **state)
+static enum msg_error_code refused(struct handler_fixture *fixture, enum hearsay_request_kind kind,
+                                   uint8_t number)
 {
-    struct handler_fixture *fixture = handler_fixture_new();
-
-    config_add_host(&fixture->config, "default");
-    handler_fixture_set(fixture, "host default", "hide_after", "2");
-    handler_fixture_set(fixture, "host default", "remove_after", "0");
-    handler_fixture_start(fixture);
-    *state = fixture;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    handler_fixture_free(*state);
-    return 0;
-}
-
-static void deposit(struct handler_fixture *fixture, uint8_t number, const char *text)
-{
-    assert_int_equal(handler_fixture_do(fixture, handler_fixture_deposit(number, text, LONG_S)),
-                     HEARSAY_RESPONSE_DEPOSITED);
+    return handler_fixture_refused(fixture, handler_fixture_about(kind, number));
 }
 
 static enum hearsay_response_kind report(struct handler_fixture *fixture, uint8_t number,
                                          uint32_t sender)
 {
     fixture->client.sender_tag = sender;
-    return handler_fixture_do(fixture, handler_fixture_about(HEARSAY_REQUEST_REPORT, number));
+    return about(fixture, HEARSAY_REQUEST_REPORT, number);
 }
 
 static void hide(struct handler_fixture *fixture, uint8_t number)
@@ -73,7 +51,7 @@ static uint64_t usage(const struct handler_fixture *fixture)
 /* --- reports ---------------------------------------------------------------------------------- */
 
 /* The second sender's report hides it, when it is stored and not before; it still counts. */
-TEST_OF(reports_hide_when_they_are_stored, struct handler_fixture *fixture, setup, teardown)
+MODERATED_TEST(reports_hide_when_they_are_stored)
 {
     deposit(fixture, 1, "rude");
     deposit(fixture, 2, "fine");
@@ -89,29 +67,24 @@ TEST_OF(reports_hide_when_they_are_stored, struct handler_fixture *fixture, setu
     assert_false(handler_fixture_finds(fixture, 1));
     assert_true(handler_fixture_finds(fixture, 2));
     assert_int_equal(usage(fixture), 2);
-    assert_int_equal(
-        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_REPORT, 1)),
-        MSG_NOT_FOUND);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_REPORT, 1), MSG_NOT_FOUND);
 }
 
 /* What could not be stored does not count, and its sender may report again. */
-TEST_OF(a_failed_report_does_not_count, struct handler_fixture *fixture, setup, teardown)
+MODERATED_TEST(a_failed_report_does_not_count)
 {
     deposit(fixture, 1, "rude");
     fixture->client.sender_tag = 1;
     fake_persist_fail_next(fixture->persist);
-    assert_int_equal(
-        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_REPORT, 1)),
-        MSG_STORAGE);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_REPORT, 1), MSG_STORAGE);
     assert_int_equal(list(fixture, false, 0)->total, 0);
-    assert_int_equal(
-        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_RESTORE, 1)),
-        MSG_INVALID); /* there is nothing to be restored */
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_RESTORE, 1),
+                     MSG_INVALID); /* there is nothing to be restored */
     assert_int_equal(report(fixture, 1, 1), HEARSAY_RESPONSE_REPORT_TAKEN);
     assert_int_equal(list(fixture, false, 0)->messages[0].reports, 1);
     fake_persist_fail_next(fixture->persist);
     fixture->client.sender_tag = 2;
-    (void)handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_REPORT, 1));
+    (void)refused(fixture, HEARSAY_REQUEST_REPORT, 1);
     assert_true(handler_fixture_finds(fixture, 1));
     assert_int_equal(list(fixture, false, 0)->messages[0].reports, 1);
     assert_false(fixture->answer.reported_list.messages[0].hidden);
@@ -120,7 +93,7 @@ TEST_OF(a_failed_report_does_not_count, struct handler_fixture *fixture, setup, 
 }
 
 /* A message that goes while its report is on its way leaves nothing behind, nor does the next. */
-TEST_OF(reports_of_what_goes_meanwhile, struct handler_fixture *fixture, setup, teardown)
+MODERATED_TEST(reports_of_what_goes_meanwhile)
 {
     deposit(fixture, 1, "rude");
     handler_fixture_ask(fixture, handler_fixture_about(HEARSAY_REQUEST_REMOVE, 1));
@@ -134,7 +107,7 @@ TEST_OF(reports_of_what_goes_meanwhile, struct handler_fixture *fixture, setup, 
 
 /* --- restore ---------------------------------------------------------------------------------- */
 
-TEST_OF(restored_is_shown_for_good, struct handler_fixture *fixture, setup, teardown)
+MODERATED_TEST(restored_is_shown_for_good)
 {
     deposit(fixture, 1, "fine");
     deposit(fixture, 2, "fine, too");
@@ -146,26 +119,19 @@ TEST_OF(restored_is_shown_for_good, struct handler_fixture *fixture, setup, tear
     assert_int_equal(fixture->answer.error.code, MSG_STORAGE);
     assert_false(handler_fixture_finds(fixture, 1));
     fake_persist_fail_reads(fixture->persist);
-    assert_int_equal(
-        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_RESTORE, 1)),
-        MSG_STORAGE);
-    assert_int_equal(handler_fixture_do(fixture, handler_fixture_about(HEARSAY_REQUEST_RESTORE, 1)),
-                     HEARSAY_RESPONSE_RESTORED);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_RESTORE, 1), MSG_STORAGE);
+    assert_int_equal(about(fixture, HEARSAY_REQUEST_RESTORE, 1), HEARSAY_RESPONSE_RESTORED);
     assert_true(handler_fixture_finds(fixture, 1));
     assert_int_equal(report(fixture, 1, 3), HEARSAY_RESPONSE_REPORT_TAKEN);
     assert_int_equal(report(fixture, 1, 4), HEARSAY_RESPONSE_REPORT_TAKEN);
     assert_true(handler_fixture_finds(fixture, 1)); /* the operator has decided */
     assert_int_equal(usage(fixture), 2);
-    assert_int_equal(
-        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_RESTORE, 2)),
-        MSG_INVALID);
-    assert_int_equal(
-        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_RESTORE, 9)),
-        MSG_NOT_FOUND);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_RESTORE, 2), MSG_INVALID);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_RESTORE, 9), MSG_NOT_FOUND);
 }
 
 /* It expires after it was read to be shown, and before that is stored: nothing of it counts. */
-TEST_OF(expires_while_it_is_restored, struct handler_fixture *fixture, setup, teardown)
+MODERATED_TEST(expires_while_it_is_restored)
 {
     deposit(fixture, 1, "fine");
     hide(fixture, 1);
@@ -183,40 +149,28 @@ TEST_OF(expires_while_it_is_restored, struct handler_fixture *fixture, setup, te
 
 /* --- remove ----------------------------------------------------------------------------------- */
 
-TEST_OF(removed_is_gone, struct handler_fixture *fixture, setup, teardown)
+MODERATED_TEST(removed_is_gone)
 {
     deposit(fixture, 1, "rude");
     deposit(fixture, 2, "ruder");
     fake_persist_fail_next(fixture->persist);
-    assert_int_equal(
-        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_REMOVE, 1)),
-        MSG_STORAGE);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_REMOVE, 1), MSG_STORAGE);
     assert_true(handler_fixture_finds(fixture, 1));
-    assert_int_equal(handler_fixture_do(fixture, handler_fixture_about(HEARSAY_REQUEST_REMOVE, 1)),
-                     HEARSAY_RESPONSE_REMOVED);
+    assert_int_equal(about(fixture, HEARSAY_REQUEST_REMOVE, 1), HEARSAY_RESPONSE_REMOVED);
     assert_false(handler_fixture_finds(fixture, 1));
-    assert_int_equal(
-        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_REMOVE, 1)),
-        MSG_NOT_FOUND);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_REMOVE, 1), MSG_NOT_FOUND);
     assert_int_equal(handler_fixture_refused(fixture, handler_fixture_deposit(1, "rude", LONG_S)),
                      MSG_ALREADY_EXISTS);
-    assert_int_equal(
-        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_GET, 1)),
-        MSG_REMOVED);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_GET, 1), MSG_REMOVED);
     hide(fixture, 2);
-    assert_int_equal(
-        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_GET, 2)),
-        MSG_NOT_FOUND);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_GET, 2), MSG_NOT_FOUND);
     assert_int_equal(usage(fixture), 1);
-    assert_int_equal(handler_fixture_do(fixture, handler_fixture_about(HEARSAY_REQUEST_REMOVE, 2)),
-                     HEARSAY_RESPONSE_REMOVED);
-    assert_int_equal(
-        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_GET, 2)),
-        MSG_REMOVED);
+    assert_int_equal(about(fixture, HEARSAY_REQUEST_REMOVE, 2), HEARSAY_RESPONSE_REMOVED);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_GET, 2), MSG_REMOVED);
     assert_int_equal(usage(fixture), 0);
 }
 
-TEST_OF(removed_and_banned, struct handler_fixture *fixture, setup, teardown)
+MODERATED_TEST(removed_and_banned)
 {
     struct hearsay_request request;
     uint8_t value[LIMIT_HASH_BYTES] = {0};
@@ -244,12 +198,6 @@ TEST_OF(removed_and_banned, struct handler_fixture *fixture, setup, teardown)
 
 /* --- undo ------------------------------------------------------------------------------------- */
 
-static enum hearsay_response_kind about(struct handler_fixture *fixture,
-                                        enum hearsay_request_kind kind, uint8_t number)
-{
-    return handler_fixture_do(fixture, handler_fixture_about(kind, number));
-}
-
 static const struct hearsay_reported_list *withheld(struct handler_fixture *fixture)
 {
     const struct hearsay_request request = {.id = 3001,
@@ -262,7 +210,7 @@ static const struct hearsay_reported_list *withheld(struct handler_fixture *fixt
 }
 
 /* Hidden without an end, in a list of its own, and shown again. */
-TEST_OF(hiding_can_be_undone, struct handler_fixture *fixture, setup, teardown)
+MODERATED_TEST(hiding_can_be_undone)
 {
     deposit(fixture, 1, "rude");
     deposit(fixture, 2, "rude, too");
@@ -272,9 +220,7 @@ TEST_OF(hiding_can_be_undone, struct handler_fixture *fixture, setup, teardown)
     }
     for (uint8_t i = 1; i <= 2; i++) {
         assert_false(handler_fixture_finds(fixture, i));
-        assert_int_equal(
-            handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_GET, i)),
-            MSG_NOT_FOUND);
+        assert_int_equal(refused(fixture, HEARSAY_REQUEST_GET, i), MSG_NOT_FOUND);
     }
     assert_int_equal(list(fixture, false, 0)->total, 0); /* it is decided */
     assert_int_equal(withheld(fixture)->message_count, 2);
@@ -283,18 +229,14 @@ TEST_OF(hiding_can_be_undone, struct handler_fixture *fixture, setup, teardown)
     assert_int_equal(usage(fixture), 2);
     assert_int_equal(about(fixture, HEARSAY_REQUEST_RESTORE, 1), HEARSAY_RESPONSE_RESTORED);
     assert_true(handler_fixture_finds(fixture, 1));
-    assert_int_equal(
-        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_HIDE, 9)),
-        MSG_NOT_FOUND);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_HIDE, 9), MSG_NOT_FOUND);
     fake_persist_fail_next(fixture->persist);
-    assert_int_equal(
-        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_HIDE, 1)),
-        MSG_STORAGE);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_HIDE, 1), MSG_STORAGE);
     assert_true(handler_fixture_finds(fixture, 1));
 }
 
 /* Removed: nobody sees it, it can be restored until its time, and the sweep destroys it then. */
-TEST_OF(removing_can_be_undone, struct handler_fixture *fixture, setup, teardown)
+MODERATED_TEST(removing_can_be_undone)
 {
     struct hearsay_request request;
 
@@ -309,37 +251,27 @@ TEST_OF(removing_can_be_undone, struct handler_fixture *fixture, setup, teardown
         fixture->clock.wall_ms += i == 0 ? 10000 : 0;
         fixture->clock.monotonic_ms += i == 0 ? 10000 : 0;
     }
-    assert_int_equal(
-        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_GET, 1)),
-        MSG_REMOVED);
-    assert_int_equal(
-        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_HIDE, 1)),
-        MSG_INVALID);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_GET, 1), MSG_REMOVED);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_HIDE, 1), MSG_INVALID);
     assert_int_equal(about(fixture, HEARSAY_REQUEST_RESTORE, 1), HEARSAY_RESPONSE_RESTORED);
     assert_int_equal(fixture->answer.restored.banned_hash.count, LIMIT_HASH_BYTES); /* it stays */
     assert_true(handler_fixture_finds(fixture, 1));
     assert_int_equal(about(fixture, HEARSAY_REQUEST_REMOVE, 1), HEARSAY_RESPONSE_REMOVED);
     fixture->clock.wall_ms += 60000;
     fixture->clock.monotonic_ms += 60000;
-    assert_int_equal(
-        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_RESTORE, 1)),
-        MSG_NOT_FOUND);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_RESTORE, 1), MSG_NOT_FOUND);
     assert_int_equal(usage(fixture), 1);
     service_sweep(fixture->service);
     (void)fake_persist_commit(fixture->persist);
     assert_int_equal(usage(fixture), 0);
     assert_int_equal(withheld(fixture)->message_count, 0);
-    assert_int_equal(
-        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_GET, 1)),
-        MSG_REMOVED);
-    assert_int_equal(
-        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_RESTORE, 1)),
-        MSG_NOT_FOUND);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_GET, 1), MSG_REMOVED);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_RESTORE, 1), MSG_NOT_FOUND);
 }
 
 /* --- lists ------------------------------------------------------------------------------------ */
 
-TEST_OF(lists_are_in_order, struct handler_fixture *fixture, setup, teardown)
+MODERATED_TEST(lists_are_in_order)
 {
     for (uint8_t i = 1; i <= 4; i++) {
         deposit(fixture, i, "text");
@@ -376,7 +308,7 @@ TEST_OF(lists_are_in_order, struct handler_fixture *fixture, setup, teardown)
 
 /* --- who may, and memory ---------------------------------------------------------------------- */
 
-TEST_OF(only_the_operator_may, struct handler_fixture *fixture, setup, teardown)
+MODERATED_TEST(only_the_operator_may)
 {
     const enum hearsay_request_kind kinds[] = {HEARSAY_REQUEST_REMOVE, HEARSAY_REQUEST_RESTORE,
                                                HEARSAY_REQUEST_REPORTED, HEARSAY_REQUEST_HIDE,
@@ -395,7 +327,7 @@ TEST_OF(only_the_operator_may, struct handler_fixture *fixture, setup, teardown)
 }
 
 /* Whichever request for memory fails, there is an answer, and the next try succeeds. */
-TEST_OF(memory_out_is_answered, struct handler_fixture *fixture, setup, teardown)
+MODERATED_TEST(memory_out_is_answered)
 {
     const enum hearsay_request_kind kinds[] = {HEARSAY_REQUEST_REPORT, HEARSAY_REQUEST_REPORTED,
                                                HEARSAY_REQUEST_RESTORE, HEARSAY_REQUEST_REMOVE};

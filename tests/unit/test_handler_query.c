@@ -7,6 +7,7 @@
 #include "proto/codec/codec.h"
 #include "tests/lib/check.h"
 #include "tests/lib/handler_fixture.h"
+#include "tests/lib/plain_request.h"
 
 enum { MESSAGES = 100 };
 
@@ -22,15 +23,7 @@ static struct hearsay_request make_query(uint32_t k)
         .id = 5,
         .name = "query",
         .kind = HEARSAY_REQUEST_QUERY,
-        .query = {.k = k,
-                  .parts = &part,
-                  .part_count = 1,
-                  .max_distance_ppm = LIMIT_DISTANCE_PPM,
-                  .since_ms = INT64_MIN,
-                  .until_ms = INT64_MAX,
-                  .metric = HEARSAY_METRIC_BITS,
-                  .order = HEARSAY_ORDER_SIMILARITY,
-                  .scope = HEARSAY_SCOPE_HERE},
+        .query = plain_query(&part, 1, k),
     };
 }
 

@@ -27,12 +27,6 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
-{
-    handler_fixture_free(*state);
-    return 0;
-}
-
 static struct hearsay_request ban_request(enum hearsay_request_kind kind)
 {
     struct hearsay_request request = {.id = 5, .kind = kind};
@@ -74,7 +68,7 @@ static const struct hearsay_accepting *accept_mode(struct handler_fixture *fixtu
 /* --- bans ------------------------------------------------------------------------------------- */
 
 /* A ban is in force when it is stored; what is there stays, and may be sent again. */
-TEST_OF(payloads, struct handler_fixture *fixture, setup, teardown)
+TEST_OF(payloads, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
     const struct hearsay_request ban = ban_request(HEARSAY_REQUEST_BAN);
     const struct hearsay_request unban = ban_request(HEARSAY_REQUEST_UNBAN);
@@ -94,7 +88,7 @@ TEST_OF(payloads, struct handler_fixture *fixture, setup, teardown)
 }
 
 /* A filter and those within the distance, inclusive; banned again it has the new distance. */
-TEST_OF(filters, struct handler_fixture *fixture, setup, teardown)
+TEST_OF(filters, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
     uint8_t filter[HANDLER_FILTER_BYTES];
     struct hearsay_request ban = ban_request(HEARSAY_REQUEST_BAN);
@@ -118,7 +112,8 @@ TEST_OF(filters, struct handler_fixture *fixture, setup, teardown)
     assert_int_equal(handler_fixture_refused(fixture, &ban), MSG_PROFILE_MISMATCH);
 }
 
-TEST_OF(exactly_one_thing_is_banned, struct handler_fixture *fixture, setup, teardown)
+TEST_OF(exactly_one_thing_is_banned, struct handler_fixture *fixture, setup,
+        handler_fixture_tear_down)
 {
     struct hearsay_request ban = ban_request(HEARSAY_REQUEST_BAN);
 
@@ -129,7 +124,7 @@ TEST_OF(exactly_one_thing_is_banned, struct handler_fixture *fixture, setup, tea
 }
 
 /* As many as fit a frame, on from where one says; a host has a thousand. */
-TEST_OF(lists_of_bans, struct handler_fixture *fixture, setup, teardown)
+TEST_OF(lists_of_bans, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
     struct rules *rules = &fixture->service->hosts[0].rules;
     const struct hearsay_request ban = ban_request(HEARSAY_REQUEST_BAN);
@@ -162,7 +157,7 @@ TEST_OF(lists_of_bans, struct handler_fixture *fixture, setup, teardown)
 
 /* --- which deposits are taken ----------------------------------------------------------------- */
 
-TEST_OF(modes, struct handler_fixture *fixture, setup, teardown)
+TEST_OF(modes, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
     const struct hearsay_request wrong = accept_request("ajar");
 
@@ -184,7 +179,7 @@ TEST_OF(modes, struct handler_fixture *fixture, setup, teardown)
 }
 
 /* By the clock, unless the operator has decided; who is refused is told for how long. */
-TEST_OF(schedules, struct handler_fixture *fixture, setup, teardown)
+TEST_OF(schedules, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
     const int64_t day_ms = INT64_C(24) * 3600 * 1000;
     const int64_t minute_ms = 60 * 1000;
@@ -209,7 +204,7 @@ TEST_OF(schedules, struct handler_fixture *fixture, setup, teardown)
  * The told end is right on the days on which the local time is set forward and back: a mode lasts
  * an hour less or more, ends in the hour that is left out, or holds twice.
  */
-TEST_OF(daylight_saving, struct handler_fixture *fixture, setup, teardown)
+TEST_OF(daylight_saving, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
     enum { MARCH = 1806192000, OCTOBER = 1824940800 }; /* midnight UTC, 28 March and 31 October */
     static const struct {
@@ -254,7 +249,7 @@ static struct hearsay_request notice_request(const char *text, int64_t until_ms,
 }
 
 /* In force when it is stored, until its end. */
-TEST_OF(notices, struct handler_fixture *fixture, setup, teardown)
+TEST_OF(notices, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
     const int64_t until_ms = fixture->clock.wall_ms + 1000;
     const struct hearsay_request list = notice_request(NULL, 0, 0);
@@ -289,7 +284,8 @@ TEST_OF(notices, struct handler_fixture *fixture, setup, teardown)
 
 /* --- what fails ------------------------------------------------------------------------------- */
 
-TEST_OF(failing_storage_changes_nothing, struct handler_fixture *fixture, setup, teardown)
+TEST_OF(failing_storage_changes_nothing, struct handler_fixture *fixture, setup,
+        handler_fixture_tear_down)
 {
     const struct hearsay_request requests[] = {
         ban_request(HEARSAY_REQUEST_BAN),
@@ -310,7 +306,7 @@ TEST_OF(failing_storage_changes_nothing, struct handler_fixture *fixture, setup,
     assert_false(takes(fixture, 2, "rude"));
 }
 
-TEST_OF(memory_and_rights, struct handler_fixture *fixture, setup, teardown)
+TEST_OF(memory_and_rights, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
     const struct hearsay_request bans = {.id = 7, .name = "bans", .kind = HEARSAY_REQUEST_BANS};
     const struct hearsay_request requests[] = {

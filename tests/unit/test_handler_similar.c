@@ -40,12 +40,6 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
-{
-    handler_fixture_free(*state);
-    return 0;
-}
-
 /* Runs the request, one piece of work in each call. Returns the number of calls. */
 static unsigned run(struct handler_fixture *fixture)
 {
@@ -58,7 +52,7 @@ static unsigned run(struct handler_fixture *fixture)
     return calls;
 }
 
-TEST_OF(finds_the_flood, struct handler_fixture *fixture, setup, teardown)
+TEST_OF(finds_the_flood, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
     const struct hearsay_request request = request_of(0);
     const struct hearsay_similar_list *list = &fixture->answer.similar_list;
@@ -80,7 +74,7 @@ TEST_OF(finds_the_flood, struct handler_fixture *fixture, setup, teardown)
 }
 
 /* While it runs, others are served, and a second one has to wait. */
-TEST_OF(one_at_a_time, struct handler_fixture *fixture, setup, teardown)
+TEST_OF(one_at_a_time, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
     const struct hearsay_request request = request_of(0);
 
@@ -95,7 +89,8 @@ TEST_OF(one_at_a_time, struct handler_fixture *fixture, setup, teardown)
 }
 
 /* A message that has expired, or that is hidden, does not count. */
-TEST_OF(what_is_not_found_does_not_count, struct handler_fixture *fixture, setup, teardown)
+TEST_OF(what_is_not_found_does_not_count, struct handler_fixture *fixture, setup,
+        handler_fixture_tear_down)
 {
     const struct hearsay_request request = request_of(0);
 
@@ -114,7 +109,7 @@ TEST_OF(what_is_not_found_does_not_count, struct handler_fixture *fixture, setup
 }
 
 /* The times of messages move while groups are found: all begins again. */
-TEST_OF(clock_moves, struct handler_fixture *fixture, setup, teardown)
+TEST_OF(clock_moves, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
     const struct hearsay_request request = request_of(0);
     struct host *host = &fixture->service->hosts[0];
@@ -131,7 +126,7 @@ TEST_OF(clock_moves, struct handler_fixture *fixture, setup, teardown)
 }
 
 /* The request ends at any piece of work: the client goes, or the server stops. */
-TEST_OF(ends_early, struct handler_fixture *fixture, setup, teardown)
+TEST_OF(ends_early, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
     const struct hearsay_request request = request_of(0);
     bool ran_out = false;
@@ -164,7 +159,7 @@ TEST_OF(ends_early, struct handler_fixture *fixture, setup, teardown)
 }
 
 /* Each allocation fails: the request is answered, and nothing stays. */
-TEST_OF(memory_and_rights, struct handler_fixture *fixture, setup, teardown)
+TEST_OF(memory_and_rights, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
     const struct hearsay_request request = request_of(0);
     size_t n = 0;

@@ -7,6 +7,7 @@
 
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
+#include "tests/unit/kernels.h"
 
 enum { BASE_MAX = 255, GUARD = 0xbeef, FLOOR_MAX = 1 << (BITS_FLOOR_SHIFT - 1) };
 
@@ -331,49 +332,9 @@ static void check_numbers(const struct bits_kernels *kernels, struct rng *rng)
     }
 }
 
-static void run_all_tables(void (*check)(const struct bits_kernels *, struct rng *))
-{
-    struct rng rng;
-
-    rng_init(&rng);
-    for (int level = BITS_SCALAR; level <= BITS_AVX512; level++) {
-        const struct bits_kernels *kernels = bits_table((enum bits_level)level);
-
-        if (kernels == NULL) {
-            printf("kernels of level %d: not here, not tested\n", level);
-        } else {
-            printf("%s\n", kernels->name);
-            check(kernels, &rng);
-        }
-    }
-}
-
-TEST(test_spread)
-{
-    run_all_tables(check_spread);
-}
-
-TEST(test_bounds)
-{
-    run_all_tables(check_bounds);
-}
-
-TEST(test_all_bounds)
-{
-    run_all_tables(check_all_bounds);
-}
-
-TEST(test_sums)
-{
-    run_all_tables(check_sums);
-}
-
-TEST(test_promises)
-{
-    run_all_tables(check_promises);
-}
-
-TEST(test_numbers)
-{
-    run_all_tables(check_numbers);
-}
+KERNELS_TEST(test_spread, check_spread)
+KERNELS_TEST(test_bounds, check_bounds)
+KERNELS_TEST(test_all_bounds, check_all_bounds)
+KERNELS_TEST(test_sums, check_sums)
+KERNELS_TEST(test_promises, check_promises)
+KERNELS_TEST(test_numbers, check_numbers)

@@ -10,6 +10,7 @@
 #include "daemon/system/read_pool.h"
 #include "tests/lib/check.h"
 #include "tests/lib/handler_fixture.h"
+#include "tests/lib/plain_request.h"
 
 enum {
     MESSAGES = 80000,
@@ -94,20 +95,14 @@ static void search(struct handler_fixture *fixture, struct seeker *seeker, uint3
 {
     static const uint8_t filter[HANDLER_FILTER_BYTES] = {0xff, 0xff};
     struct hearsay_query_part part[LIMIT_PARTS];
-    const struct hearsay_request request = {
+    struct hearsay_request request = {
         .id = 9,
         .name = "query",
         .kind = HEARSAY_REQUEST_QUERY,
-        .query = {.k = 10,
-                  .parts = part,
-                  .part_count = parts,
-                  .max_distance_ppm = LIMIT_DISTANCE_PPM,
-                  .since_ms = INT64_MIN,
-                  .until_ms = 0, /* the messages were deposited at 0 */
-                  .metric = HEARSAY_METRIC_BITS,
-                  .order = HEARSAY_ORDER_SIMILARITY,
-                  .scope = HEARSAY_SCOPE_HERE},
+        .query = plain_query(part, parts, 10),
     };
+
+    request.query.until_ms = 0; /* the messages were deposited at 0 */
 
     for (uint32_t p = 0; p < parts; p++) {
         part[p] = (struct hearsay_query_part){.filter = {filter, sizeof(filter)}};

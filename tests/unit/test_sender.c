@@ -56,6 +56,20 @@ static struct senders *make(uint32_t capacity)
     return senders;
 }
 
+static int set_up(void **state)
+{
+    *state = make(CAPACITY);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    senders_free(*state);
+    return 0;
+}
+
+#define SENDERS_TEST(name) TEST_OF(name, struct senders *senders, set_up, tear_down)
+
 static struct sender *enter(struct senders *senders, const struct sender_address *address,
                             int64_t now_ms)
 {
@@ -84,7 +98,7 @@ static uint64_t deposit(struct sender *sender, int64_t now_ms)
 
 /* --- addresses -------------------------------------------------------------------------------- */
 
-TEST(what_counts_of_an_address)
+SENDERS_TEST(what_counts_of_an_address)
 {
     static const struct {
         const char *peer;
@@ -99,7 +113,6 @@ TEST(what_counts_of_an_address)
         {"fe80::1", "fe80::2", SENDER_IPV6_ON_LINK, "fe80::1", "fe80::3"},
         {"-", "-", SENDER_UNIX, "-", "192.0.2.7"},
     };
-    struct senders *senders = make(CAPACITY);
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const struct sender_address address = sender_of(rows[i].peer, rows[i].local);
@@ -110,16 +123,14 @@ TEST(what_counts_of_an_address)
         assert_int_equal(senders_tag(senders, &address), senders_tag(senders, &same));
         assert_int_not_equal(senders_tag(senders, &address), senders_tag(senders, &other));
     }
-    senders_free(senders);
 }
 
 /* All addresses of a device count as one, and none of the /64 is charged besides. */
-TEST(a_device_counts_whatever_its_address_is)
+SENDERS_TEST(a_device_counts_whatever_its_address_is)
 {
     struct sender_address four = sender_of("192.0.2.7", "192.0.2.1");
     struct sender_address six = sender_of("2001:db8::7", "2001:db8::1");
     struct sender_address other = sender_of("2001:db8::8", "2001:db8::1");
-    struct senders *senders = make(CAPACITY);
 
     sender_address_set_device(&four, 7);
     sender_address_set_device(&six, 7);
@@ -131,17 +142,15 @@ TEST(a_device_counts_whatever_its_address_is)
     assert_true(is_refused(senders, &four, 0)); /* `narrow` has one connection for a sender */
     assert_false(is_refused(senders, &other, 0));
     senders_leave(sender);
-    senders_free(senders);
 }
 
 /* Addresses on link whose device cannot be seen are one sender for each /64. */
-TEST(a_widened_address_is_its_network)
+SENDERS_TEST(a_widened_address_is_its_network)
 {
     struct sender_address address = sender_of("2001:db8::7", "2001:db8::1");
     struct sender_address same = sender_of("2001:db8::8", "2001:db8::1");
     struct sender_address distant = sender_of("2001:db8::9", "2001:db8:1::1");
     struct sender_address four = sender_of("192.0.2.7", "192.0.2.1");
-    struct senders *senders = make(CAPACITY);
     uint32_t before = senders_tag(senders, &four);
 
     sender_address_widen(&address);
@@ -151,7 +160,6 @@ TEST(a_widened_address_is_its_network)
     assert_int_equal(senders_tag(senders, &address), senders_tag(senders, &distant));
     assert_int_equal(senders_wide_tag(senders, &address), 0);
     assert_int_equal(senders_tag(senders, &four), before);
-    senders_free(senders);
 }
 
 TEST(this_machine_is_local)
@@ -184,9 +192,8 @@ TEST(a_tag_depends_on_the_key)
 
 /* --- limits ----------------------------------------------------------------------------------- */
 
-TEST(connections_are_counted_by_address)
+SENDERS_TEST(connections_are_counted_by_address)
 {
-    struct senders *senders = make(CAPACITY);
     const struct sender_address one = sender_of("192.0.2.7", "192.0.2.1");
     const struct sender_address other = sender_of("192.0.2.8", "192.0.2.1");
     struct sender *sender = enter(senders, &one, 0);
@@ -195,13 +202,11 @@ TEST(connections_are_counted_by_address)
     assert_false(is_refused(senders, &other, 0));
     senders_leave(sender);
     assert_false(is_refused(senders, &one, 0));
-    senders_free(senders);
 }
 
 /* Who comes again has the bucket that it left. */
-TEST(a_new_connection_has_the_old_bucket)
+SENDERS_TEST(a_new_connection_has_the_old_bucket)
 {
-    struct senders *senders = make(CAPACITY);
     const struct sender_address address = sender_of("192.0.2.7", "192.0.2.1");
     struct sender *sender = enter(senders, &address, 0);
 
@@ -212,13 +217,11 @@ TEST(a_new_connection_has_the_old_bucket)
     assert_int_equal(deposit(sender, 500), 500);
     assert_int_equal(sender_take(sender, SENDER_QUERY, &narrow, 1, 500), 0); /* of its own */
     senders_leave(sender);
-    senders_free(senders);
 }
 
 /* Addresses of one /64 on link together: 16 times the rate, however many they are. */
-TEST(a_prefix_on_link_has_a_bucket)
+SENDERS_TEST(a_prefix_on_link_has_a_bucket)
 {
-    struct senders *senders = make(CAPACITY);
     uint32_t given = 0;
 
     for (int i = 0; i < 200; i++) {
@@ -232,13 +235,11 @@ TEST(a_prefix_on_link_has_a_bucket)
         senders_leave(sender);
     }
     assert_int_equal(given, 2 * SENDERS_WIDE);
-    senders_free(senders);
 }
 
 /* What the /64 refuses is not taken from the address. */
-TEST(a_prefix_refuses_without_cost)
+SENDERS_TEST(a_prefix_refuses_without_cost)
 {
-    struct senders *senders = make(CAPACITY);
     const struct sender_address last = sender_of("2001:db8::ffff", "2001:db8::1");
 
     for (int i = 0; i < SENDERS_WIDE; i++) {
@@ -257,7 +258,6 @@ TEST(a_prefix_refuses_without_cost)
     assert_int_equal(deposit(sender, 1000), 0); /* the /64 has regained 16: both are its own */
     assert_int_equal(deposit(sender, 1000), 0);
     senders_leave(sender);
-    senders_free(senders);
 }
 
 /* A guest network is one /64: it may have any number of connections, each address its own few. */
@@ -291,7 +291,7 @@ static void assert_has(const struct sender *sender, enum sender_use use, unsigne
 }
 
 /* What an address has, and what its /64 has. */
-TEST(shares_are_of_an_address_and_its_network)
+SENDERS_TEST(shares_are_of_an_address_and_its_network)
 {
     const struct sender_limits limits = {.connections = 3};
     const struct sender_address addresses[] = {
@@ -300,7 +300,6 @@ TEST(shares_are_of_an_address_and_its_network)
         sender_of("192.0.2.1", "192.0.2.9"),
     };
     enum { ONE, TWO, IPV4, COUNT };
-    struct senders *senders = make(CAPACITY);
     struct sender *of[COUNT];
     struct sender *more = NULL;
 
@@ -321,16 +320,14 @@ TEST(shares_are_of_an_address_and_its_network)
     for (int i = 0; i < COUNT; i++) {
         senders_leave(of[i]);
     }
-    senders_free(senders);
 }
 
 /* The sender that has as many connections as it may have is found, and no other. */
-TEST(a_full_sender_is_found)
+SENDERS_TEST(a_full_sender_is_found)
 {
     const struct sender_limits limits = {.connections = 2};
     const struct sender_address address = sender_of("192.0.2.1", "192.0.2.9");
     const struct sender_address other = sender_of("192.0.2.2", "192.0.2.9");
-    struct senders *senders = make(CAPACITY);
     struct sender *sender = NULL;
 
     assert_null(senders_find_full(senders, &address, &limits));
@@ -342,7 +339,6 @@ TEST(a_full_sender_is_found)
     senders_leave(sender);
     assert_null(senders_find_full(senders, &address, &limits));
     senders_leave(sender);
-    senders_free(senders);
 }
 
 /* --- a table that is full --------------------------------------------------------------------- */
@@ -356,9 +352,8 @@ static struct sender_address numbered(uint32_t number)
 }
 
 /* Nobody's bucket is forgotten for others, however many come; who finds no place shares. */
-TEST(no_bucket_is_reset_by_others)
+SENDERS_TEST(no_bucket_is_reset_by_others)
 {
-    struct senders *senders = make(CAPACITY);
     uint32_t given = 0;
 
     for (uint32_t i = 0; i < CAPACITY; i++) {
@@ -383,14 +378,11 @@ TEST(no_bucket_is_reset_by_others)
         assert_non_null(sender_account(sender));
         senders_leave(sender);
     }
-    senders_free(senders);
 }
 
 /* Once their buckets are full again they make room. */
-TEST(the_idle_are_forgotten)
+SENDERS_TEST(the_idle_are_forgotten)
 {
-    struct senders *senders = make(CAPACITY);
-
     for (uint32_t i = 0; i < 100 * CAPACITY; i++) {
         const struct sender_address address = numbered(i);
         const int64_t now_ms = (int64_t)i * 100; /* each needs 1 s for its one deposit */
@@ -400,7 +392,6 @@ TEST(the_idle_are_forgotten)
         assert_true(deposit(sender, now_ms) > 0); /* of its own: not of the shared bucket */
         senders_leave(sender);
     }
-    senders_free(senders);
 }
 
 /* The largest block of an allocator. */
@@ -530,7 +521,7 @@ TEST(random_comings_and_goings)
 }
 
 /* Who comes again and again is not told each time; others are, and so is it after a while. */
-TEST(who_was_told_is_cut_off)
+SENDERS_TEST(who_was_told_is_cut_off)
 {
     const struct sender_limits limits = {
         .connections = 1,
@@ -538,7 +529,6 @@ TEST(who_was_told_is_cut_off)
     };
     const struct sender_address one = sender_of("192.0.2.1", "192.0.2.9");
     const struct sender_address other = sender_of("192.0.2.2", "192.0.2.9");
-    struct senders *senders = make(CAPACITY);
     struct sender *first = NULL;
     struct sender *second = NULL;
     struct sender *none = NULL;
@@ -559,18 +549,16 @@ TEST(who_was_told_is_cut_off)
     senders_leave(first);
     senders_leave(second);
     assert_null(none);
-    senders_free(senders);
 }
 
 /* As many as there are, by the smaller of the bucket and the one of the /64; all can be given back.
  */
-TEST(most_of_the_tokens)
+SENDERS_TEST(most_of_the_tokens)
 {
     const struct sender_limits many = {
         .connections = 20,
         .rates = {[SENDER_QUERY] = {.per_minute = 60, .burst = 100}},
     };
-    struct senders *senders = make(CAPACITY);
     struct sender *all[20];
 
     for (size_t i = 0; i < 20; i++) {
@@ -598,7 +586,6 @@ TEST(most_of_the_tokens)
     for (size_t i = 0; i < 20; i++) {
         senders_leave(all[i]);
     }
-    senders_free(senders);
 }
 
 /* A kept sender and its /64 stay, though they have no connection and full buckets. */

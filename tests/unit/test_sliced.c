@@ -7,6 +7,7 @@
 
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
+#include "tests/unit/kernels.h"
 
 enum { WORDS_MAX = 64, COLUMNS_MAX = 4096, PLANE_WORDS = BITS_PLANES_MAX * BITS_LANE_WORDS };
 
@@ -234,32 +235,8 @@ static void check_all_planes(const struct bits_kernels *kernels, struct rng *rng
     }
 }
 
-static void run_all_tables(void (*check)(const struct bits_kernels *, struct rng *))
-{
-    struct rng rng;
-
-    rng_init(&rng);
-    for (int level = BITS_SCALAR; level <= BITS_AVX512; level++) {
-        const struct bits_kernels *kernels = bits_table((enum bits_level)level);
-
-        if (kernels == NULL) {
-            printf("kernels of level %d: not here, not tested\n", level);
-        } else {
-            printf("%s\n", kernels->name);
-            check(kernels, &rng);
-        }
-    }
-}
-
-TEST(test_columns)
-{
-    run_all_tables(check_all_columns);
-}
-
-TEST(test_planes)
-{
-    run_all_tables(check_all_planes);
-}
+KERNELS_TEST(test_columns, check_all_columns)
+KERNELS_TEST(test_planes, check_all_planes)
 
 static void check_positions(const struct bits_kernels *kernels, struct rng *rng)
 {
@@ -280,10 +257,7 @@ static void check_positions(const struct bits_kernels *kernels, struct rng *rng)
     }
 }
 
-TEST(test_table_positions)
-{
-    run_all_tables(check_positions);
-}
+KERNELS_TEST(test_table_positions, check_positions)
 
 /* ---- what needs no kernel ---- */
 
