@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Counts the product: files, lines of code and functions with many parameters, by folder.
+"""Counts the product, or its tests in C: files, lines of code and functions with many parameters, by folder.
 
-usage: count_lines.py [ROOT]
+usage: count_lines.py [--tests] [ROOT]
 
-Lines of code are lines of .c and .h files in core, proto, tls, client and daemon that are neither
+Lines of code are lines of .c and .h files in core, proto, client and daemon, or with --tests in tests, that are neither
 blank nor comment only. A function has many parameters when its definition has more than five.
 """
 import collections
@@ -12,7 +12,7 @@ import pathlib
 import re
 import sys
 
-PARTS = ("core", "proto", "tls", "client", "daemon")
+PARTS = ("core", "proto", "client", "daemon")
 TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.DOTALL)
 DEFINITION = re.compile(r"^[a-z][\w *]*\b\w+\(([^;{]*?)\)\n\{", re.MULTILINE)
 
@@ -23,9 +23,12 @@ def without_comments(text):
 
 
 def main():
-    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parents[1])
+    arguments = sys.argv[1:]
+    parts = ("tests",) if "--tests" in arguments else PARTS
+    roots = [argument for argument in arguments if argument != "--tests"]
+    root = pathlib.Path(roots[0] if roots else pathlib.Path(__file__).parents[1])
     rows = collections.defaultdict(lambda: [0, 0, 0])
-    for part in PARTS:
+    for part in parts:
         for path in sorted((root / part).rglob("*.[ch]")):
             code = without_comments(path.read_text())
             row = rows[path.parent.relative_to(root).as_posix()]

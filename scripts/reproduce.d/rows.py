@@ -29,16 +29,17 @@ Listed = namedtuple("Listed", "name where command why minutes")
 
 THESIS, EVALUATION, PERFORMANCE = "thesis.md", "evaluation.md", "performance.md"
 PAGE = "The page for phones"
+THE_THESIS = "/usr/bin/python3 -B tests/thesis/thesis.py BENCH"
 PROGRAMS = "--hearsayd BUILD/daemon/hearsayd --hearsay BUILD/client/hearsay"
 EVAL = f"/usr/bin/python3 -B tests/eval/run.py --data DATA --dir OUT {PROGRAMS} --bench BENCH"
 
 RUNS = (
-    Run("thesis", "BENCH thesis --csv OUT --plot OUT", (WORDS,), (
+    Run("thesis", f"{THE_THESIS} --csv OUT --plot OUT", (WORDS,), (
         Table(THESIS, "100 filters, beside what was published", 0, readers.thesis_100),
         Table(THESIS, "1,000 to 100,000 filters", 0, readers.thesis_sizes(256)),
         Table(THESIS, "1,000 to 100,000 filters", 1, readers.thesis_sizes(512)),
     ), ("thesis-wrong-512.svg", "thesis-time-512.svg", "thesis-build-512.svg"), 1),
-    Run("thesis-wrong", "BENCH thesis -n 100,1000,3000 --query-count 1000 --csv OUT", (WORDS,), (
+    Run("thesis-wrong", f"{THE_THESIS} -n 100,1000,3000 --query-count 1000 --csv OUT", (WORDS,), (
         Table(THESIS, "100 filters, beside what was published", 1, readers.thesis_wrong),
     ), (), 4),
     Run("places", f"{EVAL} --part matrix", WIFI, (

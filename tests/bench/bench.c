@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 int bench_fail(const char *format, ...)
 {
@@ -17,6 +18,17 @@ int bench_fail(const char *format, ...)
     va_end(arguments);
     fprintf(stderr, "\n");
     return -1;
+}
+
+void bench_raise_descriptors(uint64_t wanted)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < wanted) {
+        limit.rlim_cur = wanted;
+        limit.rlim_max = limit.rlim_max < wanted ? wanted : limit.rlim_max;
+        (void)setrlimit(RLIMIT_NOFILE, &limit); /* what is missing shows when connecting */
+    }
 }
 
 const struct bits_kernels *bench_kernels(void)

@@ -88,6 +88,9 @@ const struct bits_kernels *bench_kernels(void);
 int bench_index_new(const struct index_engine *engine, const struct profile *profile,
                     const struct bits_kernels *kernels, struct index **out);
 
+/* Lets this process, and those that it starts, have so many descriptors. */
+void bench_raise_descriptors(uint64_t wanted);
+
 /* Writes what failed to standard error, printf-style, and returns -1. */
 int bench_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

@@ -84,7 +84,7 @@ static int ask_all(const struct trial *trial, struct index *index, double *out_n
             .index = index,
             .filter = trial->filters.queries.words + q * trial->filters.filter_words,
         };
-        const struct index_query query = filters_query(&part, 1, K);
+        const struct index_query query = plain_index_query(&part, 1, K);
         for (int round = 0; round < 3; round++) {
             struct index_search *search = NULL;
             const int64_t begin = stats_cpu_ns();
@@ -377,14 +377,10 @@ int bench_arrange(int argc, char **argv)
     struct profile profile;
     struct option_row filter_rows[FILTERS_ROWS];
     const struct option_row rows[] = {
-        {.name = "n",
-         .value = "N",
-         .size = &options.count,
-         .least = 1,
-         .most = FILTERS_COUNT_MAX,
-         .help = "filters (default: 100000 made up, or all there are); a\n"
-                 "twentieth of them comes while the others are arranged"},
-        {.name = "json", .flag = &report.json, .help = "one JSON object instead of a table"},
+        OPTION_SIZE("n", "N", &options.count, 1, FILTERS_COUNT_MAX,
+                    "filters (default: 100000 made up, or all there are); a\n"
+                    "twentieth of them comes while the others are arranged"),
+        OPTION_FLAG("json", &report.json, "one JSON object instead of a table"),
     };
     const struct options_table table = {
         .command = "arrange",

@@ -121,14 +121,12 @@ static size_t draw_epoch(struct run *run)
 
 static int add_message(struct run *run, size_t number)
 {
-    struct index_item item = {
-        .expires_ms = INT64_MAX, .deposited_ms = (int64_t)number, .reach_ppm = DISTANCE_ONE_PPM};
+    const struct index_item item = filters_item(number);
     const size_t epoch = draw_epoch(run);
     uint64_t plain[PROFILE_WORDS_MAX];
     uint64_t keyed[PROFILE_WORDS_MAX];
     struct context context;
 
-    memcpy(item.id, &number, sizeof(number));
     make_context(&run->random, &context);
     if (encode(run, &context, NULL, plain) != 0 ||
         encode(run, &context, run->keys[epoch], keyed) != 0) {
@@ -176,7 +174,7 @@ static int build(struct run *run)
 static int ask(const struct run *run, const struct index_part *parts, size_t count,
                struct index_search **out_search, double *out_ns)
 {
-    const struct index_query query = filters_query(parts, count, run->options->k);
+    const struct index_query query = plain_index_query(parts, count, run->options->k);
     const int64_t begin = stats_cpu_ns();
 
     if (index_search_new(alloc_system(), &query, out_search) != 0) {
@@ -315,39 +313,16 @@ static int measure(struct run *run)
 static enum options_outcome read_options(int argc, char **argv, struct options *options)
 {
     const struct option_row rows[] = {
-        {.name = "n",
-         .value = "N",
-         .size = &options->messages,
-         .least = 1,
-         .most = FILTERS_COUNT_MAX,
-         .help = "messages (100000)"},
-        {.name = "epochs",
-         .value = "N",
-         .size = &options->epochs,
-         .least = 1,
-         .most = LIMIT_PARTS,
-         .help = "epochs (24)"},
-        {.name = "skewed",
-         .flag = &options->skewed,
-         .help = "half of the messages lie in one epoch, half of the rest in the\n"
-                 "next, and so on"},
-        {.name = "queries",
-         .value = "N",
-         .size = &options->queries,
-         .least = 1,
-         .most = 1000000,
-         .help = "queries (200)"},
-        {.name = "k",
-         .value = "K",
-         .u32 = &options->k,
-         .least = 1,
-         .most = BENCH_K_MAX,
-         .help = "nearest messages asked for (10)"},
-        {.name = "profile",
-         .value = "PROFILE",
-         .profile = &options->profile,
-         .help = "how labels become filters (v1:512/4)"},
-        {.name = "json", .flag = &options->json, .help = "one JSON object"},
+        OPTION_SIZE("n", "N", &options->messages, 1, FILTERS_COUNT_MAX, "messages (100000)"),
+        OPTION_SIZE("epochs", "N", &options->epochs, 1, LIMIT_PARTS, "epochs (24)"),
+        OPTION_FLAG("skewed", &options->skewed,
+                    "half of the messages lie in one epoch, half of the rest in the\n"
+                    "next, and so on"),
+        OPTION_SIZE("queries", "N", &options->queries, 1, 1000000, "queries (200)"),
+        OPTION_U32("k", "K", &options->k, 1, BENCH_K_MAX, "nearest messages asked for (10)"),
+        OPTION_PROFILE("profile", "PROFILE", &options->profile,
+                       "how labels become filters (v1:512/4)"),
+        OPTION_FLAG("json", &options->json, "one JSON object"),
     };
     const struct options_table table = {
         .command = "epochs",

@@ -118,7 +118,7 @@ static int ask_peers(struct asking *asking, struct hood *hood, enum start start,
                      struct figures *figures, double *out_asked)
 {
     const struct index_part part = {.filter = asking->query};
-    struct index_query query = filters_query(&part, 1, TOWN_K);
+    struct index_query query = plain_index_query(&part, 1, TOWN_K);
     const struct hood_query hood_query = {
         .query = &query,
         .floor = start == START_FLOOR && asking->own_count == TOWN_K ? asking->own[TOWN_K - 1].rank
@@ -328,7 +328,7 @@ static int measure_bounds(struct report *report, const struct town *town, size_t
 
     for (size_t q = 0; hood != NULL && q < BOUNDS_QUERIES; q++) {
         const struct index_part part = {.filter = town_query(town, q)};
-        struct index_query query = filters_query(&part, 1, TOWN_K);
+        struct index_query query = plain_index_query(&part, 1, TOWN_K);
         const struct hood_query hood_query = {.query = &query, .floor = {1, 5}, .peers_max = 1};
         struct hood_search *search = NULL;
 
@@ -405,11 +405,9 @@ int bench_hood(int argc, char **argv)
     const char *directory = "../shared/data/ujiindoorloc";
     char path[4096];
     const struct option_row rows[] = {
-        {.name = "data",
-         .value = "DIR",
-         .text = &directory,
-         .help = "UJIIndoorLoc (default: ../shared/data/ujiindoorloc)"},
-        {.name = "json", .flag = &report.json, .help = "one JSON object a line instead of tables"},
+        OPTION_TEXT("data", "DIR", &directory,
+                    "UJIIndoorLoc (default: ../shared/data/ujiindoorloc)"),
+        OPTION_FLAG("json", &report.json, "one JSON object a line instead of tables"),
     };
     const struct options_table table = {
         .command = "hood",

@@ -145,7 +145,7 @@ static int ask(struct run *run, size_t s, size_t q, bool count_it, double *out_n
     if (run->options->contains) {
         part.contains = run->filters.wanted.words + q * words;
     }
-    struct index_query query = filters_query(&part, 1, run->options->k);
+    struct index_query query = plain_index_query(&part, 1, run->options->k);
 
     query.metric = run->options->metric;
     query.budget = run->options->budget;

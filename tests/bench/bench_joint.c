@@ -190,12 +190,10 @@ static int fill_tree(const struct profile *profile, struct index *index, struct 
     uint64_t filter[WORDS];
 
     for (uint32_t i = 0; i < STORED; i++) {
-        struct index_item item = {
-            .deposited_ms = i, .expires_ms = INT64_MAX, .reach_ppm = DISTANCE_ONE_PPM};
+        const struct index_item item = filters_item(i);
 
         moments[i] = random_moment(&state);
         encode_message(&state, profile, moments[i], filter);
-        memcpy(item.id, &i, sizeof(i));
         if (index_insert(index, &item, filter) != 0) {
             return bench_fail("memory is short");
         }
@@ -211,7 +209,7 @@ static struct index_search *search(struct index *index, const uint64_t *filter,
                                    const uint64_t *wanted, uint32_t k)
 {
     const struct index_part part = {.index = index, .filter = filter, .contains = wanted};
-    const struct index_query query = filters_query(&part, 1, k);
+    const struct index_query query = plain_index_query(&part, 1, k);
     struct index_search *search = NULL;
 
     if (index_search_new(alloc_system(), &query, &search) != 0) {

@@ -52,9 +52,7 @@ static int fill(struct world *world)
         const uint64_t *filter = filter_at(&world->filters.stored, i);
         struct index_item *item = &world->items[i];
 
-        *item = (struct index_item){.expires_ms = INT64_MAX, .reach_ppm = DISTANCE_ONE_PPM};
-        memcpy(item->id, &i, sizeof(i));
-        item->deposited_ms = (int64_t)i;
+        *item = filters_item(i);
         world->cardinalities[i] = (uint16_t)bloom_cardinality(filter, RIVALS_FILTER_WORDS);
         if (index_insert(world->list, item, filter) != 0) {
             return bench_fail("memory is short");
@@ -103,7 +101,7 @@ static int ask_list(struct world *world, size_t q, uint8_t (*out)[MESSAGE_ID_BYT
 {
     const struct index_part part = {.index = world->list,
                                     .filter = filter_at(&world->filters.queries, q)};
-    const struct index_query query = filters_query(&part, 1, K);
+    const struct index_query query = plain_index_query(&part, 1, K);
     struct index_search *search = NULL;
     uint32_t count = 0;
 
@@ -128,7 +126,7 @@ static int ask_loop(struct world *world, size_t q, uint8_t (*out)[MESSAGE_ID_BYT
         .items = world->items,
         .count = world->filters.stored.count,
     };
-    const struct index_query query = filters_query(NULL, 0, K);
+    const struct index_query query = plain_index_query(NULL, 0, K);
     struct nearest nearest;
 
     if (nearest_init(&nearest, alloc_system(), K, 0) != 0) {

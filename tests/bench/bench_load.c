@@ -7,7 +7,6 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "tests/bench/bench.h"
 #include "tests/bench/load_attack.h"
@@ -67,85 +66,34 @@ static int parse_attack(char *text, void *destination)
 static enum options_outcome read_options(int argc, char **argv, struct load_options *options)
 {
     const struct option_row load_rows[] = {
-        {.name = "deposits",
-         .value = "N",
-         .u32 = &options->plan.per_second[LOAD_DEPOSIT],
-         .most = RATE_MAX,
-         .help = "a second (100)"},
-        {.name = "queries",
-         .value = "N",
-         .u32 = &options->plan.per_second[LOAD_QUERY],
-         .most = RATE_MAX,
-         .help = "a second (1000)"},
-        {.name = "watches",
-         .value = "N",
-         .size = &options->plan.watches,
-         .most = 1000000,
-         .help = "that stand all the time (0)"},
-        {.name = "sessions",
-         .value = "N",
-         .size = &options->plan.sessions,
-         .least = 1,
-         .most = 20000,
-         .help = "connections, which requests take in turn (100)"},
-        {.name = "seconds",
-         .value = "N",
-         .u32 = &options->seconds,
-         .least = 1,
-         .most = 86400,
-         .help = "of each phase (10)"},
-        {.name = "stored",
-         .value = "N",
-         .u32 = &options->stored,
-         .least = 1,
-         .most = BENCH_COUNT_MAX,
-         .help = "messages deposited beforehand (10000)"},
-        {.name = "ttl",
-         .value = "N",
-         .u32 = &options->plan.ttl_s,
-         .least = 1,
-         .most = 604800,
-         .help = "seconds after which the others expire (60)"},
-        {.name = "seed",
-         .value = "N",
-         .u64 = &options->plan.seed,
-         .most = UINT32_MAX,
-         .help = "of contexts and times (1)"},
-        {.name = "plot",
-         .value = "DIR",
-         .text = &options->plot,
-         .help = "memory and descriptors over time, as CSV, SVG and PNG"},
+        OPTION_U32("deposits", "N", &options->plan.per_second[LOAD_DEPOSIT], 0, RATE_MAX,
+                   "a second (100)"),
+        OPTION_U32("queries", "N", &options->plan.per_second[LOAD_QUERY], 0, RATE_MAX,
+                   "a second (1000)"),
+        OPTION_SIZE("watches", "N", &options->plan.watches, 0, 1000000,
+                    "that stand all the time (0)"),
+        OPTION_SIZE("sessions", "N", &options->plan.sessions, 1, 20000,
+                    "connections, which requests take in turn (100)"),
+        OPTION_U32("seconds", "N", &options->seconds, 1, 86400, "of each phase (10)"),
+        OPTION_U32("stored", "N", &options->stored, 1, BENCH_COUNT_MAX,
+                   "messages deposited beforehand (10000)"),
+        OPTION_U32("ttl", "N", &options->plan.ttl_s, 1, 604800,
+                   "seconds after which the others expire (60)"),
+        OPTION_U64("seed", "N", &options->plan.seed, 0, UINT32_MAX, "of contexts and times (1)"),
+        OPTION_TEXT("plot", "DIR", &options->plot,
+                    "memory and descriptors over time, as CSV, SVG and PNG"),
     };
     const struct option_row attack_rows[] = {
-        {.name = "attack",
-         .value = "KIND",
-         .parse = parse_attack,
-         .destination = &options->attack,
-         .help = "rounds of four phases: quiet, beside attackers (slow, unread,\n"
-                 "greedy, noise), beside the same at another daemon (elsewhere),\n"
-                 "and beside a process that uses as much of the processor as they\n"
-                 "did and talks to nobody (control)"},
-        {.name = "rounds",
-         .value = "N",
-         .u32 = &options->rounds,
-         .least = 1,
-         .most = LOAD_ROUNDS_MAX,
-         .help = "of these (1)"},
-        {.name = "attackers",
-         .value = "N",
-         .u32 = &options->attackers,
-         .least = 1,
-         .most = 5000,
-         .help = "connections of theirs (64)"},
-        {.name = "addresses",
-         .value = "N",
-         .u32 = &options->addresses,
-         .least = 1,
-         .most = 5000,
-         .help = "that these come from (1)"},
-        {.name = "unlimited",
-         .flag = &options->unlimited,
-         .help = "without the limits that addresses have by default"},
+        OPTION_PARSE("attack", "KIND", parse_attack, &options->attack,
+                     "rounds of four phases: quiet, beside attackers (slow, unread,\n"
+                     "greedy, noise), beside the same at another daemon (elsewhere),\n"
+                     "and beside a process that uses as much of the processor as they\n"
+                     "did and talks to nobody (control)"),
+        OPTION_U32("rounds", "N", &options->rounds, 1, LOAD_ROUNDS_MAX, "of these (1)"),
+        OPTION_U32("attackers", "N", &options->attackers, 1, 5000, "connections of theirs (64)"),
+        OPTION_U32("addresses", "N", &options->addresses, 1, 5000, "that these come from (1)"),
+        OPTION_FLAG("unlimited", &options->unlimited,
+                    "without the limits that addresses have by default"),
     };
     struct option_row daemon_rows[BENCH_ROWS];
     const struct options_table table = {
@@ -272,19 +220,6 @@ static int store(const struct load_options *options, struct stage *stage)
     return rc;
 }
 
-/* Raises the limit of descriptors for all connections. The daemon inherits this limit. */
-static void raise_limits(const struct load_options *options)
-{
-    struct rlimit limit;
-    const rlim_t wanted = (rlim_t)options->plan.sessions + options->attackers + 200;
-
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < wanted) {
-        limit.rlim_cur = wanted;
-        limit.rlim_max = limit.rlim_max < wanted ? wanted : limit.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &limit); /* what is missing shows when connecting */
-    }
-}
-
 /* --- the run ---------------------------------------------------------------------------------- */
 
 static int run_phases(const struct load_options *options, struct theatre *theatre)
@@ -371,7 +306,7 @@ static int run(const struct load_options *options)
     char data[CHILD_PATH_BYTES];
     const bool attacked = options->attack != ATTACK_NONE;
 
-    raise_limits(options);
+    bench_raise_descriptors((uint64_t)options->plan.sessions + options->attackers + 200);
     if (attacked) {
         load_attack_leave_a_processor();
     }

@@ -7,7 +7,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "tests/bench/bench.h"
 #include "tests/bench/options.h"
@@ -27,63 +26,23 @@ struct phones_options {
 static enum options_outcome read_options(int argc, char **argv, struct phones_options *options)
 {
     const struct option_row rows[] = {
-        {.name = "port",
-         .value = "N",
-         .u32 = &options->port,
-         .least = 1,
-         .most = UINT16_MAX,
-         .help = "of the page, on 127.0.0.1"},
-        {.name = "name",
-         .value = "NAME",
-         .text = &options->name,
-         .help = "of the page, as in web.conf (hearsay.lan)"},
-        {.name = "phones",
-         .value = "N",
-         .u32 = &options->plan.phones,
-         .least = 2,
-         .most = PHONES_MAX,
-         .help = "that keep the page open (200)"},
-        {.name = "places",
-         .value = "N",
-         .u32 = &options->plan.places,
-         .least = 1,
-         .most = PHONES_PLACES_MAX,
-         .help = "where they are; place P has the addresses 127.P.0.0/16 (1)"},
-        {.name = "opened",
-         .value = "N",
-         .u32 = &options->plan.opened_per_second,
-         .most = 100000,
-         .help = "phones that open the page a second (0: all at once)"},
-        {.name = "pages",
-         .value = "N",
-         .u32 = &options->pages,
-         .most = 100000,
-         .help = "opened again a second (0)"},
-        {.name = "deposits",
-         .value = "N",
-         .u32 = &options->deposits,
-         .most = 100000,
-         .help = "a second (0)"},
-        {.name = "roams",
-         .value = "N",
-         .u32 = &options->roams,
-         .most = 100000,
-         .help = "phones that go to another place a minute (0)"},
-        {.name = "seconds",
-         .value = "N",
-         .u32 = &options->seconds,
-         .least = 1,
-         .most = 86400,
-         .help = "after all phones have opened the page (10)"},
-        {.name = "acknowledged",
-         .value = "FILE",
-         .text = &options->acknowledged,
-         .help = "receives the ids of the messages that were acknowledged"},
-        {.name = "seed",
-         .value = "N",
-         .u64 = &options->plan.seed,
-         .most = UINT32_MAX,
-         .help = "of times and places (1)"},
+        OPTION_U32("port", "N", &options->port, 1, UINT16_MAX, "of the page, on 127.0.0.1"),
+        OPTION_TEXT("name", "NAME", &options->name, "of the page, as in web.conf (hearsay.lan)"),
+        OPTION_U32("phones", "N", &options->plan.phones, 2, PHONES_MAX,
+                   "that keep the page open (200)"),
+        OPTION_U32("places", "N", &options->plan.places, 1, PHONES_PLACES_MAX,
+                   "where they are; place P has the addresses 127.P.0.0/16 (1)"),
+        OPTION_U32("opened", "N", &options->plan.opened_per_second, 0, 100000,
+                   "phones that open the page a second (0: all at once)"),
+        OPTION_U32("pages", "N", &options->pages, 0, 100000, "opened again a second (0)"),
+        OPTION_U32("deposits", "N", &options->deposits, 0, 100000, "a second (0)"),
+        OPTION_U32("roams", "N", &options->roams, 0, 100000,
+                   "phones that go to another place a minute (0)"),
+        OPTION_U32("seconds", "N", &options->seconds, 1, 86400,
+                   "after all phones have opened the page (10)"),
+        OPTION_TEXT("acknowledged", "FILE", &options->acknowledged,
+                    "receives the ids of the messages that were acknowledged"),
+        OPTION_U64("seed", "N", &options->plan.seed, 0, UINT32_MAX, "of times and places (1)"),
     };
     const struct options_table table = {
         .command = "phones",
@@ -131,19 +90,6 @@ static int run(struct phones_options *options)
     return rc;
 }
 
-/* Two connections a phone. */
-static void raise_limit(uint32_t phones)
-{
-    struct rlimit limit;
-    const rlim_t wanted = 2 * (rlim_t)phones + 64;
-
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < wanted) {
-        limit.rlim_cur = wanted;
-        limit.rlim_max = limit.rlim_max < wanted ? wanted : limit.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &limit); /* what is missing shows when connecting */
-    }
-}
-
 int bench_phones(int argc, char **argv)
 {
     struct phones_options options = {
@@ -169,7 +115,7 @@ int bench_phones(int argc, char **argv)
         (options.plan.acknowledged = fopen(options.acknowledged, "w")) == NULL) {
         return bench_fail("%s: %s", options.acknowledged, strerror(errno));
     }
-    raise_limit(options.plan.phones);
+    bench_raise_descriptors(2 * (uint64_t)options.plan.phones + 64); /* two connections a phone */
     const int rc = run(&options);
     if (options.plan.acknowledged != NULL) {
         (void)fclose(options.plan.acknowledged);

@@ -50,7 +50,7 @@ static int ask_all(struct run *run, double *out_ns)
         const struct index_part part = {.index = run->index,
                                         .filter = run->filters.queries.words +
                                                   of * run->filters.filter_words};
-        const struct index_query query = filters_query(&part, 1, K);
+        const struct index_query query = plain_index_query(&part, 1, K);
 
         if (index_search_new(alloc_system(), &query, &search) != 0) {
             return bench_fail("memory is short");
@@ -202,28 +202,15 @@ int bench_similar(int argc, char **argv)
                               .within_ppm = 100000};
     struct option_row filter_rows[FILTERS_ROWS];
     const struct option_row rows[] = {
-        {.name = "n",
-         .value = "N",
-         .size = &options.filters.count,
-         .least = 1,
-         .most = FILTERS_COUNT_MAX,
-         .help = "messages (default: 100000 made up, or all there are)"},
-        {.name = "flood",
-         .value = "N",
-         .size = &options.flood,
-         .least = 1,
-         .most = FILTERS_COUNT_MAX,
-         .help = "equal messages among those of the second run (default:\n60000)"},
-        {.name = "within-ppm",
-         .value = "N",
-         .u32 = &options.within_ppm,
-         .most = DISTANCE_ONE_PPM,
-         .help = "the distance in millionths (default: 100000)"},
-        {.name = "profile",
-         .value = "PROFILE",
-         .text = &options.profile_text,
-         .help = "how labels become filters (default: v1:512/4)"},
-        {.name = "json", .flag = &options.json, .help = "one JSON object a line"},
+        OPTION_SIZE("n", "N", &options.filters.count, 1, FILTERS_COUNT_MAX,
+                    "messages (default: 100000 made up, or all there are)"),
+        OPTION_SIZE("flood", "N", &options.flood, 1, FILTERS_COUNT_MAX,
+                    "equal messages among those of the second run (default:\n60000)"),
+        OPTION_U32("within-ppm", "N", &options.within_ppm, 0, DISTANCE_ONE_PPM,
+                   "the distance in millionths (default: 100000)"),
+        OPTION_TEXT("profile", "PROFILE", &options.profile_text,
+                    "how labels become filters (default: v1:512/4)"),
+        OPTION_FLAG("json", &options.json, "one JSON object a line"),
     };
     const struct options_table table = {
         .command = "similar",

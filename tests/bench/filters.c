@@ -40,33 +40,18 @@ static int parse_levels(char *text, void *destination)
 void filters_rows(struct filters_options *options, struct option_row out[FILTERS_ROWS])
 {
     const struct option_row rows[FILTERS_ROWS] = {
-        {.name = "workload",
-         .value = "NAME",
-         .text = &options->workload,
-         .help = "campus (default), town, dense, mixed, board, venue, words,\n"
-                 "wifi:DIR (UJIIndoorLoc), or filters:FILE (raw filters of m / 8\n"
-                 "bytes, back to back)"},
-        {.name = "levels",
-         .value = "on|off",
-         .parse = parse_levels,
-         .destination = options,
-         .help = options->levels ? levels_on : levels_off},
-        {.name = "words",
-         .value = "FILE",
-         .text = &options->words_file,
-         .help = "for words: a word a line (default: /usr/share/dict/words)"},
-        {.name = "copies",
-         .value = "N",
-         .u32 = &options->copies,
-         .least = 1,
-         .most = 1000,
-         .help = "for wifi: each row N times, labels kept with probability 0.85"},
-        {.name = "noise", .flag = &options->noise, .help = "for wifi: topics and hours besides"},
-        {.name = "seed",
-         .value = "N",
-         .u64 = &options->seed,
-         .most = UINT64_MAX,
-         .help = "of what is made up (default: 1)"},
+        OPTION_TEXT("workload", "NAME", &options->workload,
+                    "campus (default), town, dense, mixed, board, venue, words,\n"
+                    "wifi:DIR (UJIIndoorLoc), or filters:FILE (raw filters of m / 8\n"
+                    "bytes, back to back)"),
+        OPTION_PARSE("levels", "on|off", parse_levels, options,
+                     options->levels ? levels_on : levels_off),
+        OPTION_TEXT("words", "FILE", &options->words_file,
+                    "for words: a word a line (default: /usr/share/dict/words)"),
+        OPTION_U32("copies", "N", &options->copies, 1, 1000,
+                   "for wifi: each row N times, labels kept with probability 0.85"),
+        OPTION_FLAG("noise", &options->noise, "for wifi: topics and hours besides"),
+        OPTION_U64("seed", "N", &options->seed, 0, UINT64_MAX, "of what is made up (default: 1)"),
     };
 
     memcpy(out, rows, sizeof(rows));
@@ -108,19 +93,6 @@ int filters_insert(const struct filters *filters, struct index *index, size_t fi
         }
     }
     return 0;
-}
-
-struct index_query filters_query(const struct index_part *parts, size_t part_count, uint32_t k)
-{
-    return (struct index_query){
-        .parts = parts,
-        .part_count = (uint32_t)part_count,
-        .k = k,
-        .max_distance_ppm = DISTANCE_ONE_PPM,
-        .since_ms = INT64_MIN,
-        .until_ms = INT64_MAX,
-        .metric = INDEX_METRIC_BITS,
-    };
 }
 
 uint32_t maker_below(struct maker *maker, uint32_t bound)

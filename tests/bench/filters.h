@@ -28,6 +28,7 @@
 #include "core/index/index.h"
 #include "core/profile/profile.h"
 #include "tests/bench/options.h"
+#include "tests/lib/plain_query.h"
 
 struct filters_options {
     const char *workload;
@@ -83,9 +84,6 @@ struct index_item filters_item(size_t number);
  * on standard error.
  */
 int filters_insert(const struct filters *filters, struct index *index, size_t first, size_t end);
-
-/* Returns a query for the k nearest without other limits. The parts are borrowed. */
-struct index_query filters_query(const struct index_part *parts, size_t part_count, uint32_t k);
 
 /* Adds a filter of zeros to an array and returns this filter, or NULL if there is no memory. */
 uint64_t *filters_append(struct filters_array *array, size_t words);

@@ -73,16 +73,12 @@ struct bench_options bench_standard(void)
 void bench_rows(struct bench_options *options, bool *json, struct option_row out[BENCH_ROWS])
 {
     const struct option_row rows[BENCH_ROWS] = {
-        {.name = "hearsayd",
-         .value = "FILE",
-         .text = &options->hearsayd,
-         .help = "the daemon to measure (default: the one built beside this)"},
-        {.name = "dir",
-         .value = "DIR",
-         .text = &options->dir,
-         .help = "where temporary directories are made, on the storage to be\n"
-                 "measured (default: the current directory)"},
-        {.name = "json", .flag = json, .help = "one JSON object a line instead of tables"},
+        OPTION_TEXT("hearsayd", "FILE", &options->hearsayd,
+                    "the daemon to measure (default: the one built beside this)"),
+        OPTION_TEXT("dir", "DIR", &options->dir,
+                    "where temporary directories are made, on the storage to be\n"
+                    "measured (default: the current directory)"),
+        OPTION_FLAG("json", json, "one JSON object a line instead of tables"),
     };
 
     memcpy(out, rows, sizeof(rows));
@@ -121,18 +117,10 @@ static int run_common(int argc, char **argv)
     char about[2048];
     struct option_row daemon_rows[BENCH_ROWS];
     const struct option_row rows[] = {
-        {.name = "rounds",
-         .value = "N",
-         .u32 = &options.rounds,
-         .least = 1,
-         .most = BENCH_ROUNDS_MAX,
-         .help = "repetitions (default: each command's own)"},
-        {.name = "count",
-         .value = "N",
-         .u32 = &options.count,
-         .least = 1,
-         .most = BENCH_COUNT_MAX,
-         .help = "messages, deposits or queries a round (default: each\ncommand's own)"},
+        OPTION_U32("rounds", "N", &options.rounds, 1, BENCH_ROUNDS_MAX,
+                   "repetitions (default: each command's own)"),
+        OPTION_U32("count", "N", &options.count, 1, BENCH_COUNT_MAX,
+                   "messages, deposits or queries a round (default: each\ncommand's own)"),
     };
     const struct options_table table = {
         .about = about,

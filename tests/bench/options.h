@@ -36,6 +36,36 @@ struct option_row {
     uint64_t most;
 };
 
+/* Rows by the kind of their value; numbers are from `least` to `most`. */
+#define OPTION_NUMBER(name_, value_, kind_, target_, least_, most_, help_)         \
+    {                                                                              \
+        .name = (name_), .value = (value_), .kind_ = (target_), .least = (least_), \
+        .most = (most_), .help = (help_)                                           \
+    }
+#define OPTION_U32(name_, value_, target_, least_, most_, help_) \
+    OPTION_NUMBER(name_, value_, u32, target_, least_, most_, help_)
+#define OPTION_U64(name_, value_, target_, least_, most_, help_) \
+    OPTION_NUMBER(name_, value_, u64, target_, least_, most_, help_)
+#define OPTION_SIZE(name_, value_, target_, least_, most_, help_) \
+    OPTION_NUMBER(name_, value_, size, target_, least_, most_, help_)
+#define OPTION_FLAG(name_, target_, help_)                  \
+    {                                                       \
+        .name = (name_), .flag = (target_), .help = (help_) \
+    }
+#define OPTION_TEXT(name_, value_, target_, help_)                             \
+    {                                                                          \
+        .name = (name_), .value = (value_), .text = (target_), .help = (help_) \
+    }
+#define OPTION_PROFILE(name_, value_, target_, help_)                             \
+    {                                                                             \
+        .name = (name_), .value = (value_), .profile = (target_), .help = (help_) \
+    }
+#define OPTION_PARSE(name_, value_, parse_, destination_, help_)                              \
+    {                                                                                         \
+        .name = (name_), .value = (value_), .parse = (parse_), .destination = (destination_), \
+        .help = (help_)                                                                       \
+    }
+
 /* Rows under one heading of --help; NULL: under none. */
 struct option_group {
     const char *heading;

@@ -11,6 +11,7 @@
 #include "daemon/store/persist.h"
 #include "proto/codec/codec.h"
 #include "tests/bench/bench.h"
+#include "tests/lib/plain_request.h"
 
 enum { PLACES = 2000, NEIGHBOURS = 60, PLACE_STEP = 20 };
 
@@ -133,18 +134,7 @@ static void describe_query(const struct workload_message *message, struct hearsa
 {
     *part = (struct hearsay_query_part){.filter = {message->filter, message->filter_bytes}};
     out->kind = HEARSAY_REQUEST_QUERY;
-    out->query = (struct hearsay_query){
-        .k = WORKLOAD_K,
-        .parts = part,
-        .part_count = 1,
-        .max_distance_ppm = DISTANCE_ONE_PPM,
-        .since_ms = INT64_MIN,
-        .until_ms = INT64_MAX,
-        .metric = HEARSAY_METRIC_BITS,
-        .order = HEARSAY_ORDER_SIMILARITY,
-        .scope = HEARSAY_SCOPE_HERE,
-        .wait_ms = LIMIT_WAIT_MS_DEFAULT,
-    };
+    out->query = plain_query(part, 1, WORKLOAD_K);
 }
 
 static int add_frame(struct bytes *out, const struct hearsay_request *request)

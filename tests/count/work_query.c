@@ -13,6 +13,7 @@
 #include "tests/count/count_server.h"
 #include "tests/count/count_store.h"
 #include "tests/count/requests.h"
+#include "tests/lib/plain_query.h"
 #include "tests/reference/engines.h"
 
 /*
@@ -79,7 +80,7 @@ static void print_reads(struct service *service, const struct filters *filters)
         const struct index_part part = {.index = service->hosts[0].epochs[0]->index,
                                         .filter =
                                             filters->queries.words + i * filters->filter_words};
-        struct index_query query = filters_query(&part, 1, REQUESTS_K);
+        struct index_query query = plain_index_query(&part, 1, REQUESTS_K);
         struct index_search *search = NULL;
 
         query.metric = bench_default_metric();

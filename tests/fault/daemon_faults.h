@@ -84,18 +84,4 @@ unsigned faults_next_place(unsigned nth);
 /* Whether it is an error that memory or storage that fails may lead to. */
 bool faults_says_failure(const struct hearsay_response *response);
 
-/* --- daemon_feed.c ---------------------------------------------------------------------------- */
-
-/* For cmocka: a daemon that runs, with an owner that has MESSAGES, a copy and a client. */
-int faults_setup_bridge(void **state);
-
-/* What a bridge asks and brings while something fails. */
-void test_feed_changes(void **state);
-void test_feed_apply(void **state);
-
-/* --- daemon_watch.c --------------------------------------------------------------------------- */
-
-/* Watches that begin, catch up and resume while something fails. */
-void test_watches(void **state);
-
 #endif

@@ -18,7 +18,7 @@ enum { PAGE_CHANGES = 4 };
 static const struct hearsay_text owner = {"default", 7};
 static const struct hearsay_text copy = {"copy", 4};
 
-int faults_setup_bridge(void **state)
+static int setup_bridge(void **state)
 {
     struct faults_fixture *fixture;
 
@@ -89,11 +89,10 @@ static bool fail_changes(struct faults_fixture *fixture, const struct fault_case
     return failed;
 }
 
-void test_feed_changes(void **state)
+TEST_OF(test_feed_changes, struct faults_fixture *fixture, setup_bridge, faults_teardown_started)
 {
     const struct hearsay_request request = {
         .id = 61, .kind = HEARSAY_REQUEST_CHANGES, .changes = {.host = owner}};
-    struct faults_fixture *fixture = *state;
     struct hearsay_response response;
     struct bytes right;
 
@@ -203,10 +202,8 @@ static bool fail_apply(struct faults_fixture *fixture, const struct fault_case *
     return failed;
 }
 
-void test_feed_apply(void **state)
+TEST_OF(test_feed_apply, struct faults_fixture *fixture, setup_bridge, faults_teardown_started)
 {
-    struct faults_fixture *fixture = *state;
-
     for (size_t i = 0; i < FAULTS_CASES; i++) {
         for (unsigned nth = 1; fail_apply(fixture, &faults_cases[i], nth);
              nth = faults_next_place(nth)) {

@@ -100,7 +100,7 @@ static bool fail_watch(struct faults_fixture *fixture, const struct fault_case *
     return failed;
 }
 
-void test_watches(void **state)
+TEST_WITH(test_watches, faults_setup_started, faults_teardown_started)
 {
     for (size_t i = 0; i < FAULTS_CASES; i++) {
         unsigned nth = 1;

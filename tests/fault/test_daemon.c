@@ -183,7 +183,7 @@ static void sweep_question(struct faults_fixture *fixture, enum hearsay_request_
     }
 }
 
-static void test_questions(void **state)
+TEST_WITH(test_questions, faults_setup_started, faults_teardown_started)
 {
     /* Unban finds nothing to unban: Ban comes later, and is the same each time. */
     static const enum hearsay_request_kind kinds[] = {
@@ -368,10 +368,8 @@ static bool fail_acts(struct faults_fixture *fixture, const struct fault_case *f
     return failed;
 }
 
-static void test_changes(void **state)
+TEST_OF(test_changes, struct faults_fixture *fixture, faults_setup_started, faults_teardown_started)
 {
-    struct faults_fixture *fixture = *state;
-
     for (size_t i = 0; i < FAULTS_CASES; i++) {
         unsigned nth = 1;
 
@@ -434,10 +432,9 @@ static bool fail_connection(struct faults_fixture *fixture, const struct fault_c
     return failed;
 }
 
-static void test_connections(void **state)
+TEST_OF(test_connections, struct faults_fixture *fixture, faults_setup_started,
+        faults_teardown_started)
 {
-    struct faults_fixture *fixture = *state;
-
     /* Who had to wait is accepted at the next tick: at once. */
     uv_timer_set_repeat(&fixture->server.tick, 1);
     assert_int_equal(uv_timer_again(&fixture->server.tick), 0);
@@ -483,7 +480,7 @@ static bool fail_reload(struct faults_fixture *fixture, const struct fault_case 
     return failed;
 }
 
-static void test_reload(void **state)
+TEST_WITH(test_reload, faults_setup_started, faults_teardown_started)
 {
     for (size_t i = 0; i < FAULTS_CASES; i++) {
         for (unsigned nth = 1; fail_reload(*state, &faults_cases[i], nth);
@@ -535,7 +532,7 @@ static bool fail_sweep(struct faults_fixture *fixture, const struct fault_case *
     return failed;
 }
 
-static void test_sweep(void **state)
+TEST_WITH(test_sweep, faults_setup_started, faults_teardown_started)
 {
     for (size_t i = 0; i < FAULTS_CASES; i++) {
         for (unsigned nth = 1; fail_sweep(*state, &faults_cases[i], nth);
@@ -620,10 +617,8 @@ static void sweep_start(struct faults_fixture *fixture, bool is_new)
     }
 }
 
-static void test_start(void **state)
+TEST_OF(test_start, struct faults_fixture *fixture, faults_setup, faults_teardown)
 {
-    struct faults_fixture *fixture = *state;
-
     assert_int_equal(faults_start(fixture), 0);
     faults_connect_peer(fixture);
     faults_deposit_messages(fixture);
@@ -636,24 +631,6 @@ static void test_start(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_questions, faults_setup_started,
-                                        faults_teardown_started),
-        cmocka_unit_test_setup_teardown(test_changes, faults_setup_started,
-                                        faults_teardown_started),
-        cmocka_unit_test_setup_teardown(test_watches, faults_setup_started,
-                                        faults_teardown_started),
-        cmocka_unit_test_setup_teardown(test_feed_changes, faults_setup_bridge,
-                                        faults_teardown_started),
-        cmocka_unit_test_setup_teardown(test_feed_apply, faults_setup_bridge,
-                                        faults_teardown_started),
-        cmocka_unit_test_setup_teardown(test_connections, faults_setup_started,
-                                        faults_teardown_started),
-        cmocka_unit_test_setup_teardown(test_reload, faults_setup_started, faults_teardown_started),
-        cmocka_unit_test_setup_teardown(test_sweep, faults_setup_started, faults_teardown_started),
-        cmocka_unit_test_setup_teardown(test_start, faults_setup, faults_teardown),
-    };
-
     (void)signal(SIGPIPE, SIG_IGN); /* as in main.c */
     fault_vfs_exempt(true);
     fault_vfs_install();
@@ -664,6 +641,5 @@ int main(void)
     }
     (void)crypto_generichash(token_hash, sizeof(token_hash), token, sizeof(token), NULL, 0);
     log_set_level(LOG_LEVEL_ERROR);
-    cmocka_set_test_filter(getenv("HEARSAY_TEST"));
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return check_run(NULL, NULL);
 }

@@ -12,6 +12,7 @@
 #include "core/tree/inner.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
+#include "tests/lib/plain_query.h"
 #include "tests/reference/check.h"
 #include "tests/reference/engines.h"
 
@@ -79,9 +80,8 @@ static void check_holds(const struct index *index, uint32_t count)
     }
 }
 
-static void test_new(void **state)
+TEST(test_new)
 {
-    (void)state;
     for (const struct index_engine *const *e = all_engines(); *e != NULL; e++) {
         struct fixture fixture;
         struct index *index = NULL;
@@ -105,9 +105,8 @@ static void test_new(void **state)
 }
 
 /* Each insert is tried with its first, second, ... request failing, until it works. */
-static void test_insert(void **state)
+TEST(test_insert)
 {
-    (void)state;
     for (const struct index_engine *const *e = all_engines(); *e != NULL; e++) {
         struct fixture fixture;
         struct index *index = NULL;
@@ -139,9 +138,8 @@ static void test_insert(void **state)
 }
 
 /* Removal needs no memory: it works when every request fails. */
-static void test_remove(void **state)
+TEST(test_remove)
 {
-    (void)state;
     for (const struct index_engine *const *e = all_engines(); *e != NULL; e++) {
         struct fixture fixture;
         struct index *index = NULL;
@@ -173,9 +171,8 @@ static void test_remove(void **state)
 
 /* A search that could not begin leaves nothing behind in the indexes; one that has, needs no more.
  */
-static void test_search(void **state)
+TEST(test_search)
 {
-    (void)state;
     for (const struct index_engine *const *e = all_engines(); *e != NULL; e++) {
         struct fixture fixture;
         struct index *index = NULL;
@@ -194,14 +191,7 @@ static void test_search(void **state)
             assert_int_equal(index_insert(index, &item, &filter), 0);
         }
         struct index_part parts[2] = {{index, &wanted, NULL}, {index, &wanted, &contained}};
-        struct index_query query = {
-            .parts = parts,
-            .part_count = 2,
-            .k = 3,
-            .max_distance_ppm = DISTANCE_ONE_PPM,
-            .since_ms = INT64_MIN,
-            .until_ms = INT64_MAX,
-        };
+        struct index_query query = plain_index_query(parts, 2, 3);
         while (result != 0) {
             fail_alloc_arm(&fixture.fail, ++n);
             result = index_search_new(&fixture.fail.alloc, &query, &search);
@@ -272,14 +262,7 @@ static struct index_search *search_begin(struct index *index, const uint64_t *wa
 {
     struct index_part part = {index, wanted, NULL};
     struct index_search *search = NULL;
-    struct index_query query = {
-        .parts = &part,
-        .part_count = 1,
-        .k = 10,
-        .max_distance_ppm = DISTANCE_ONE_PPM,
-        .since_ms = INT64_MIN,
-        .until_ms = INT64_MAX,
-    };
+    struct index_query query = plain_index_query(&part, 1, 10);
 
     assert_int_equal(index_search_new(alloc_system(), &query, &search), 0);
     return search;
@@ -339,11 +322,10 @@ static int arrange_failing(struct pair *pair, uint32_t fanout, size_t n)
 }
 
 /* An index whose arranging failed frees all its memory. At last all messages are there. */
-static void test_load_end(void **state)
+TEST(test_load_end)
 {
     static const uint32_t fanouts[] = {2, 5, 16, 512};
 
-    (void)state;
     for (size_t f = 0; f < sizeof fanouts / sizeof fanouts[0]; f++) {
         struct pair pair;
         size_t n = 1;
@@ -397,11 +379,10 @@ static uint32_t insert_failing(struct pair *pair, uint32_t number)
 
 /* Nodes are added, and directories and summaries grow, each when it is tried again. A search is
  * under way all the time. */
-static void test_insert_that_grows(void **state)
+TEST(test_insert_that_grows)
 {
     static const uint32_t fanouts[] = {2, 5, 16};
 
-    (void)state;
     for (size_t f = 0; f < sizeof fanouts / sizeof fanouts[0]; f++) {
         struct pair pair;
         uint64_t wanted = filter_number(7);
@@ -433,11 +414,10 @@ static void test_insert_that_grows(void **state)
 }
 
 /* Nodes that would be merged stay as they are; all is removed that should be. */
-static void test_remove_without_merging(void **state)
+TEST(test_remove_without_merging)
 {
     static const uint32_t fanouts[] = {5, 16};
 
-    (void)state;
     for (size_t f = 0; f < sizeof fanouts / sizeof fanouts[0]; f++) {
         struct pair pair;
 
@@ -461,18 +441,4 @@ static void test_remove_without_merging(void **state)
         assert_int_equal(pair.tree->node_count, 0);
         end_pair(&pair);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_new),
-        cmocka_unit_test(test_insert),
-        cmocka_unit_test(test_remove),
-        cmocka_unit_test(test_search),
-        cmocka_unit_test(test_load_end),
-        cmocka_unit_test(test_insert_that_grows),
-        cmocka_unit_test(test_remove_without_merging),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -216,14 +216,13 @@ static unsigned wanted_cuts(void)
     return pass_refuses_maps() ? CUTS / 3 : CUTS; /* once more; most of the code is the same */
 }
 
-static void test_power_cuts(void **state)
+TEST(test_power_cuts)
 {
     static struct power_proof proof;
     const struct persist_sqlite_options how = {.relaxed = false};
     const unsigned wanted = wanted_cuts();
     struct rng rng;
 
-    (void)state;
     memset(&total, 0, sizeof(total));
     rng_init(&rng);
     /* So few cuts may be asked for that none meets a backup: then on for as long as that takes. */
@@ -242,14 +241,13 @@ static void test_power_cuts(void **state)
 }
 
 /* Storage that ends at some write, and then the power fails. */
-static void test_power_cuts_on_a_full_disk(void **state)
+TEST(test_power_cuts_on_a_full_disk)
 {
     static struct power_proof proof;
     const struct persist_sqlite_options how = {.relaxed = false};
     const unsigned wanted = total.cuts + wanted_cuts() / 2;
     struct rng rng;
 
-    (void)state;
     rng_init(&rng);
     total.failed = 0;
     for (unsigned i = 0; total.cuts < wanted; i++) {
@@ -262,7 +260,7 @@ static void test_power_cuts_on_a_full_disk(void **state)
 }
 
 /* Restoring is cut: all is there or nothing, and then it can be restored again. */
-static void test_power_cuts_while_a_backup_is_restored(void **state)
+TEST(test_power_cuts_while_a_backup_is_restored)
 {
     static struct power_work work;
     static struct power_messages expected;
@@ -272,7 +270,6 @@ static void test_power_cuts_while_a_backup_is_restored(void **state)
     unsigned cuts = 0;
     struct rng rng;
 
-    (void)state;
     rng_init(&rng);
     while (cuts < wanted) {
         struct store_fixture from;
@@ -296,7 +293,7 @@ static void test_power_cuts_while_a_backup_is_restored(void **state)
  * A database is made in several steps, and the power may fail in each, and again while what is left
  * is mended.
  */
-static void test_power_cuts_while_a_database_is_made(void **state)
+TEST(test_power_cuts_while_a_database_is_made)
 {
     static struct power_work work;
     static struct power_model model;
@@ -306,7 +303,6 @@ static void test_power_cuts_while_a_database_is_made(void **state)
     struct store_fixture after;
     struct rng rng;
 
-    (void)state;
     rng_init(&rng);
     store_fixture_init(&after);
     while (total.cuts < wanted) {
@@ -340,12 +336,11 @@ static bool breaks_soon(const struct persist_sqlite_options *how, struct power_p
 }
 
 /* If this did not find anything, test_power_cuts would prove nothing. */
-static void test_storage_that_does_not_sync_is_found_out(void **state)
+TEST(test_storage_that_does_not_sync_is_found_out)
 {
     static struct power_proof proof;
     const struct persist_sqlite_options how = {.relaxed = false};
 
-    (void)state;
     power_vfs_ignore_syncs(true);
     const bool broken = breaks_soon(&how, &proof);
     power_vfs_ignore_syncs(false);
@@ -356,12 +351,11 @@ static void test_storage_that_does_not_sync_is_found_out(void **state)
 /* `relaxed` says that the last messages may be lost, and they are; nothing else is wrong. If
  * nothing is left of a message that was lost, because its removal was asked for as well, its number
  * would be given again. */
-static void test_relaxed_loses_messages_and_nothing_else(void **state)
+TEST(test_relaxed_loses_messages_and_nothing_else)
 {
     static struct power_proof proof;
     const struct persist_sqlite_options how = {.relaxed = true};
 
-    (void)state;
     assert_true(breaks_soon(&how, &proof));
     print_message("relaxed: %s\n", proof.reason);
     assert_true(strstr(proof.reason, "is lost") != NULL ||
@@ -433,7 +427,7 @@ static void set_clock_watched(struct store_fixture *fixture, struct moments *mom
     store_close(fixture);
 }
 
-static void test_power_cuts_while_the_clock_is_set(void **state)
+TEST(test_power_cuts_while_the_clock_is_set)
 {
     struct moments moments = {.count = 0};
     struct store_fixture before;
@@ -442,7 +436,6 @@ static void test_power_cuts_while_the_clock_is_set(void **state)
     unsigned cuts = 0;
     unsigned moved = 0;
 
-    (void)state;
     rng_init(&rng);
     store_fixture_init(&before);
     store_fixture_init(&after);
@@ -467,18 +460,7 @@ static void test_power_cuts_while_the_clock_is_set(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_power_cuts),
-        cmocka_unit_test(test_power_cuts_on_a_full_disk),
-        cmocka_unit_test(test_power_cuts_while_a_database_is_made),
-        cmocka_unit_test(test_power_cuts_while_a_backup_is_restored),
-        cmocka_unit_test(test_power_cuts_while_the_clock_is_set),
-        cmocka_unit_test(test_storage_that_does_not_sync_is_found_out),
-        cmocka_unit_test(test_relaxed_loses_messages_and_nothing_else),
-    };
-
     log_set_level(LOG_LEVEL_ERROR);
-    cmocka_set_test_filter(getenv("HEARSAY_TEST"));
     power_vfs_install();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return check_run(NULL, NULL);
 }

@@ -14,6 +14,7 @@
 #include "core/index/engine.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
+#include "tests/lib/plain_query.h"
 #include "tests/reference/check.h"
 #include "tests/reference/engines.h"
 
@@ -103,14 +104,7 @@ static void end(struct fixture *fixture)
 static struct index_search *search_begin(const struct fixture *fixture, struct index *index)
 {
     struct index_part part = {.index = index, .filter = &fixture->wanted};
-    struct index_query query = {
-        .parts = &part,
-        .part_count = 1,
-        .k = K,
-        .max_distance_ppm = DISTANCE_ONE_PPM,
-        .since_ms = INT64_MIN,
-        .until_ms = INT64_MAX,
-    };
+    struct index_query query = plain_index_query(&part, 1, K);
     struct index_search *search = NULL;
 
     assert_int_equal(index_search_new(alloc_system(), &query, &search), 0);
@@ -200,33 +194,25 @@ static void run(bool many)
     assert_true(n > 100);
 }
 
-static void test_each_allocation_fails(void **state)
+TEST(test_each_allocation_fails)
 {
-    (void)state;
     run(false);
 }
 
-static void test_each_allocation_fails_with_many_notes(void **state)
+TEST(test_each_allocation_fails_with_many_notes)
 {
-    (void)state;
     run(true);
 }
 
 /* The memory of searches' own cursors, which an exchange needs anew. */
-static void test_cursor_fails(void **state)
+TEST(test_cursor_fails)
 {
-    (void)state;
     for (size_t n = 1; n <= 3; n++) {
         struct fixture *fixture = begin();
         struct fail_alloc of_searches;
         struct index_search *searches[2] = {NULL, NULL};
         struct index_part part = {.index = fixture->tree, .filter = &fixture->wanted};
-        const struct index_query query = {.parts = &part,
-                                          .part_count = 1,
-                                          .k = K,
-                                          .max_distance_ppm = DISTANCE_ONE_PPM,
-                                          .since_ms = INT64_MIN,
-                                          .until_ms = INT64_MAX};
+        const struct index_query query = plain_index_query(&part, 1, K);
 
         fixture->wanted = filter_number(3);
         fail_alloc_init(&of_searches);
@@ -243,15 +229,4 @@ static void test_cursor_fails(void **state)
         assert_int_equal(of_searches.live_blocks, 0);
         end(fixture);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_each_allocation_fails),
-        cmocka_unit_test(test_each_allocation_fails_with_many_notes),
-        cmocka_unit_test(test_cursor_fails),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

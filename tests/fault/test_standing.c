@@ -140,12 +140,11 @@ static void arrange_all(struct fixture *fixture)
     fail_alloc_arm(&fixture->fail, 0);
 }
 
-static void test_all(void **state)
+TEST(test_all)
 {
     static struct fixture fixture;
     uint32_t failures = 0;
 
-    (void)state;
     begin_index(&fixture);
     for (uint32_t i = 0; i < QUERIES; i++) {
         failures += add_query(&fixture, i);
@@ -173,11 +172,4 @@ static void test_all(void **state)
     standing_free(fixture.standing);
     assert_int_equal(fixture.fail.live_bytes, 0);
     assert_int_equal(fixture.fail.live_blocks, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

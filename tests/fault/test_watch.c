@@ -399,47 +399,34 @@ static void sweep(bool from_then, bool with_payload, bool has_cache)
                   drops, told);
 }
 
-static void test_once(void **state)
+TEST(test_once)
 {
-    (void)state;
     sweep(false, false, true);
 }
 
-static void test_from_then_on(void **state)
+TEST(test_from_then_on)
 {
-    (void)state;
     sweep(true, false, true);
 }
 
-static void test_payloads_from_the_cache(void **state)
+TEST(test_payloads_from_the_cache)
 {
-    (void)state;
     sweep(false, true, true);
 }
 
-static void test_payloads_from_the_store(void **state)
+TEST(test_payloads_from_the_store)
 {
-    (void)state;
     sweep(false, true, false);
 }
 
-static void test_payloads_from_the_store_from_then_on(void **state)
+TEST(test_payloads_from_the_store_from_then_on)
 {
-    (void)state;
     sweep(true, true, false);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_once),
-        cmocka_unit_test(test_from_then_on),
-        cmocka_unit_test(test_payloads_from_the_cache),
-        cmocka_unit_test(test_payloads_from_the_store),
-        cmocka_unit_test(test_payloads_from_the_store_from_then_on),
-    };
-
     (void)signal(SIGPIPE, SIG_IGN); /* as in main.c */
     log_set_level(LOG_LEVEL_ERROR);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return check_run(NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include "core/filter/scalable.h"
 #include "proto/codec/codec.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/lib/plain_request.h"
 
 enum { HEADER = LIMIT_FRAME_HEADER_BYTES, IDS_MAX = 2000, FRAME_BYTES = LIMIT_FRAME_BYTES_DEFAULT };
 
@@ -22,19 +23,9 @@ static const struct hearsay_query *send_query(const struct hearsay_slice *slices
     struct msg_error error;
     struct bytes frame;
 
-    request.query = (struct hearsay_query){.k = 1,
-                                           .parts = &part,
-                                           .part_count = 1,
-                                           .max_distance_ppm = LIMIT_DISTANCE_PPM,
-                                           .since_ms = INT64_MIN,
-                                           .until_ms = INT64_MAX,
-                                           .metric = HEARSAY_METRIC_BITS,
-                                           .order = HEARSAY_ORDER_SIMILARITY,
-                                           .scope = HEARSAY_SCOPE_HERE,
-                                           .wait_ms = LIMIT_WAIT_MS_DEFAULT,
-                                           .max_staleness_ms = UINT64_MAX,
-                                           .exclude = slices,
-                                           .exclude_count = count};
+    request.query = plain_query(&part, 1, 1);
+    request.query.exclude = slices;
+    request.query.exclude_count = count;
     bytes_init(&frame, alloc_system());
     FUZZ_CHECK(codec_encode_request(&request, FRAME_BYTES, &frame) == 0);
     FUZZ_CHECK(codec_decode_request(frame.data + HEADER, frame.count - HEADER, arena, &received,

@@ -18,6 +18,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/lib/host_count.h"
 #include "tests/lib/keep_alloc.h"
+#include "tests/lib/plain_request.h"
 #include "tests/lib/server_fixture.h"
 #include "tests/reference/check.h"
 
@@ -341,16 +342,12 @@ static void put_deposit(struct play *play, struct client *client)
     make_id(number, id);
     make_filter(fuzz_byte(input), 1 + fuzz_byte(input) % 40, filter);
     memset(payload, id[0], sizeof(payload));
-    request.deposit = (struct hearsay_deposit){
-        .id = {id, sizeof(id)},
-        .filter = {filter, sizeof(filter)},
-        .media_type = {"text/plain", 10},
-        .payload = {payload, fuzz_u16(input) % sizeof(payload)},
-        .has_ttl_s = (choice & 1) != 0,
-        .ttl_s = fuzz_byte(input),
-        .reach_ppm = (choice & 2) != 0 ? fuzz_u16(input) * 16U : LIMIT_DISTANCE_PPM,
-        .epoch = (choice & 0xe0) == 0xe0,
-    };
+    request.deposit = plain_deposit(id, filter, sizeof(filter), "");
+    request.deposit.payload = (struct hearsay_bytes){payload, fuzz_u16(input) % sizeof(payload)};
+    request.deposit.has_ttl_s = (choice & 1) != 0;
+    request.deposit.ttl_s = fuzz_byte(input);
+    request.deposit.reach_ppm = (choice & 2) != 0 ? fuzz_u16(input) * 16U : LIMIT_DISTANCE_PPM;
+    request.deposit.epoch = (choice & 0xe0) == 0xe0;
     if ((choice & 4) != 0) {
         /* BLAKE2b-256 of 32 zero bytes: the token that put_withdraw shows. */
         static const uint8_t hash[LIMIT_HASH_BYTES] = {
@@ -380,18 +377,9 @@ static void put_query(struct play *play, struct client *client)
     asked->max_distance_ppm =
         asked->max_distance_ppm > LIMIT_DISTANCE_PPM ? LIMIT_DISTANCE_PPM : asked->max_distance_ppm;
     asked->with_payload = (choice & 2) != 0;
-    request.query = (struct hearsay_query){.k = asked->k,
-                                           .parts = &part,
-                                           .part_count = 1,
-                                           .max_distance_ppm = asked->max_distance_ppm,
-                                           .since_ms = INT64_MIN,
-                                           .until_ms = INT64_MAX,
-                                           .metric = HEARSAY_METRIC_BITS,
-                                           .order = HEARSAY_ORDER_SIMILARITY,
-                                           .scope = HEARSAY_SCOPE_HERE,
-                                           .wait_ms = LIMIT_WAIT_MS_DEFAULT,
-                                           .max_staleness_ms = UINT64_MAX,
-                                           .with_payload = asked->with_payload};
+    request.query = plain_query(&part, 1, asked->k);
+    request.query.max_distance_ppm = asked->max_distance_ppm;
+    request.query.with_payload = asked->with_payload;
     peer_put(&client->peer, &request);
 }
 

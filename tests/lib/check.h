@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * check: cmocka, with what it wants to be included before it.
+ * check: cmocka, with what it wants to be included before it, and tests that are named where they
+ * are written. A program whose tests need nothing beforehand has no main of its own.
  */
 #ifndef TESTS_LIB_CHECK_H
 #define TESTS_LIB_CHECK_H
@@ -12,5 +13,52 @@
 #include <stdint.h>
 #include <cmocka.h>
 /* clang-format on */
+
+struct check_test {
+    struct CMUnitTest test;
+    const char *file;
+    int line;
+    struct check_test *next;
+};
+
+/* Before main, by TEST. The test stays the caller's, and lives as long as the program. */
+void check_add(struct check_test *test);
+
+/*
+ * Runs all tests of the program in the order of their lines; those that match HEARSAY_TEST in the
+ * environment, if it is there. Each of set_up and tear_down is for all of them, and may be NULL.
+ * How many failed.
+ */
+int check_run(CMFixtureFunction set_up, CMFixtureFunction tear_down);
+
+/* A test: `TEST(a_name) { ... }`. */
+#define TEST(name) TEST_ON(name, NULL, NULL, NULL)
+
+/* With what is to be done before and after; either may be NULL. What set_up leaves is in *state. */
+#define TEST_WITH(name, set_up, tear_down) TEST_ON(name, set_up, tear_down, NULL)
+
+/* The same; set_up finds `initial` in *state. */
+#define TEST_ON(name, set_up, tear_down, initial)      \
+    TEST_AGAIN(name, name, set_up, tear_down, initial) \
+    static void name(__attribute__((unused)) void **state)
+
+/* What set_up leaves is the parameter of the test: `struct fixture *fixture`. */
+#define TEST_OF(name, parameter, set_up, tear_down) \
+    static void name##_of(parameter);               \
+    TEST_WITH(name, set_up, tear_down)              \
+    {                                               \
+        name##_of(*state);                          \
+    }                                               \
+    static void name##_of(__attribute__((unused)) parameter)
+
+/* A further time, as `title`, the test that follows or is already there. */
+#define TEST_AGAIN(title, name, set_up, tear_down, initial)                        \
+    static void name(void **state);                                                \
+    __attribute__((constructor)) static void title##_add(void)                     \
+    {                                                                              \
+        static struct check_test self = {                                          \
+            {#title, name, set_up, tear_down, initial}, __FILE__, __LINE__, NULL}; \
+        check_add(&self);                                                          \
+    }
 
 #endif

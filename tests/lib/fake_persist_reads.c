@@ -72,26 +72,6 @@ static const struct fake_message *next_of_page(const struct fake *fake,
     return next;
 }
 
-static void read_page(struct fake *fake, struct persist_read *read)
-{
-    const size_t room = read->entry_count;
-    const struct fake_message *next = NULL;
-    size_t bytes = 0;
-
-    read->entry_count = 0;
-    read->page_last = read->page_after;
-    while ((next = next_of_page(fake, read, read->page_last)) != NULL) {
-        bytes += fake_content_bytes(&next->message);
-        if (read->entry_count == room ||
-            (read->entry_count > 0 && bytes > read->page_bytes_limit)) {
-            break;
-        }
-        fill_entry(read, next, &read->entries[read->entry_count++]);
-        read->page_last = next->seq;
-    }
-    read->page_more = next != NULL;
-}
-
 /* The message of a list that is next to position `after`; NULL: there is none. */
 static const struct fake_message *next_of_list(const struct fake *fake,
                                                const struct persist_read *read, int64_t after)
@@ -111,7 +91,8 @@ static const struct fake_message *next_of_list(const struct fake *fake,
     return next;
 }
 
-static void read_list(struct fake *fake, struct persist_read *read)
+/* A page, or a page of a list. */
+static void read_page(struct fake *fake, struct persist_read *read, bool is_list)
 {
     const size_t room = read->entry_count;
     const struct fake_message *next = NULL;
@@ -119,8 +100,11 @@ static void read_list(struct fake *fake, struct persist_read *read)
 
     read->entry_count = 0;
     read->page_last = read->page_after;
-    while ((next = next_of_list(fake, read, read->page_last)) != NULL) {
-        bytes += next->message.media_type_bytes + next->message.payload_bytes + strlen(next->words);
+    while ((next = is_list ? next_of_list(fake, read, read->page_last)
+                           : next_of_page(fake, read, read->page_last)) != NULL) {
+        bytes += is_list ? next->message.media_type_bytes + next->message.payload_bytes +
+                               strlen(next->words)
+                         : fake_content_bytes(&next->message);
         if (read->entry_count == room ||
             (read->entry_count > 0 && bytes > read->page_bytes_limit)) {
             break;
@@ -143,9 +127,9 @@ void fake_persist_carry_out_reads(struct persist *persist)
             continue;
         }
         if (read->kind == PERSIST_READ_PAGE || read->kind == PERSIST_READ_CHECK) {
-            read_page(fake, read);
+            read_page(fake, read, false);
         } else if (read->kind == PERSIST_READ_LIST) {
-            read_list(fake, read);
+            read_page(fake, read, true);
         } else if (read->kind == PERSIST_READ_DECISIONS) {
             read->decision_count = 0; /* the fake keeps none */
         } else if (read->kind == PERSIST_READ_CHANGES) {

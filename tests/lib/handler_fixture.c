@@ -8,6 +8,7 @@
 #include "daemon/watch/watch.h"
 #include "proto/codec/codec.h"
 #include "tests/lib/check.h"
+#include "tests/lib/plain_request.h"
 
 enum { ARENA_BYTES = 8 * 1024 * 1024 };
 
@@ -32,7 +33,7 @@ static void on_respond(struct requester *client, const struct hearsay_response *
 
 static void on_work_ended(struct requester *client)
 {
-    (void)client;
+    ((struct handler_fixture *)(void *)client)->ended++;
 }
 
 static bool on_has_room(const struct requester *client)
@@ -125,6 +126,12 @@ void handler_fixture_free(struct handler_fixture *fixture)
     free(fixture);
 }
 
+int handler_fixture_tear_down(void **state)
+{
+    handler_fixture_free(*state);
+    return 0;
+}
+
 void handler_fixture_ask(struct handler_fixture *fixture, const struct hearsay_request *request)
 {
     handler_handle(fixture->service, &fixture->client, request);
@@ -185,15 +192,10 @@ const struct hearsay_request *handler_fixture_deposit(uint8_t number, const char
 
     request = (struct hearsay_request){.id = 1000U + number, .name = "deposit"};
     request.kind = HEARSAY_REQUEST_DEPOSIT;
-    request.deposit = (struct hearsay_deposit){
-        .id = {make_id(number), MESSAGE_ID_BYTES},
-        .filter = {make_filter(number), HANDLER_FILTER_BYTES},
-        .media_type = {"text/plain", 10},
-        .payload = {(const uint8_t *)text, strlen(text)},
-        .has_ttl_s = true,
-        .ttl_s = ttl_s,
-        .reach_ppm = LIMIT_DISTANCE_PPM,
-    };
+    request.deposit =
+        plain_deposit(make_id(number), make_filter(number), HANDLER_FILTER_BYTES, text);
+    request.deposit.has_ttl_s = true;
+    request.deposit.ttl_s = ttl_s;
     return &request;
 }
 
@@ -228,15 +230,7 @@ bool handler_fixture_finds(struct handler_fixture *fixture, uint8_t number)
         .id = 77,
         .name = "query",
         .kind = HEARSAY_REQUEST_QUERY,
-        .query = {.k = 100,
-                  .parts = &part,
-                  .part_count = 1,
-                  .max_distance_ppm = LIMIT_DISTANCE_PPM,
-                  .since_ms = INT64_MIN,
-                  .until_ms = INT64_MAX,
-                  .metric = HEARSAY_METRIC_BITS,
-                  .order = HEARSAY_ORDER_SIMILARITY,
-                  .scope = HEARSAY_SCOPE_HERE},
+        .query = plain_query(&part, 1, 100),
     };
     bool found = false;
 

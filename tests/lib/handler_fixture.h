@@ -24,6 +24,7 @@ struct handler_fixture {
     struct arena arena;
     struct hearsay_response answer; /* the latest; its memory is the arena's */
     size_t answers;
+    size_t ended; /* how often the work of a request has ended */
     bool dropped;
 };
 
@@ -35,6 +36,9 @@ void handler_fixture_set(struct handler_fixture *fixture, const char *section, c
 
 /* Commits and reads what waits; checks that no work and no memory is left. */
 void handler_fixture_free(struct handler_fixture *fixture);
+
+/* As tear-down of a test whose state is the fixture. */
+int handler_fixture_tear_down(void **state);
 
 /* Asks, without a commit; what `request` has is borrowed for the call. */
 void handler_fixture_ask(struct handler_fixture *fixture, const struct hearsay_request *request);

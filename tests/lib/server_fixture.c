@@ -11,6 +11,7 @@
 #include "daemon/system/list.h"
 #include "tests/lib/check.h"
 #include "tests/lib/keep_alloc.h"
+#include "tests/lib/plain_request.h"
 
 enum { FILTER_BYTES = 64, PAYLOAD_BYTES = 1000 };
 
@@ -174,13 +175,8 @@ const struct hearsay_request *server_fixture_deposit(uint64_t id, uint8_t number
 
     message_id[0] = number;
     request = (struct hearsay_request){.id = id, .kind = HEARSAY_REQUEST_DEPOSIT};
-    request.deposit = (struct hearsay_deposit){
-        .id = {message_id, sizeof(message_id)},
-        .filter = {make_filter(number), FILTER_BYTES},
-        .media_type = {"text/plain", 10},
-        .payload = {payload, sizeof(payload)},
-        .reach_ppm = LIMIT_DISTANCE_PPM,
-    };
+    request.deposit = plain_deposit(message_id, make_filter(number), FILTER_BYTES, "");
+    request.deposit.payload = (struct hearsay_bytes){payload, sizeof(payload)};
     return &request;
 }
 
@@ -191,18 +187,6 @@ const struct hearsay_request *server_fixture_query(uint64_t id, uint8_t number)
 
     part = (struct hearsay_query_part){.filter = {make_filter(number), FILTER_BYTES}};
     request = (struct hearsay_request){.id = id, .kind = HEARSAY_REQUEST_QUERY};
-    request.query = (struct hearsay_query){
-        .k = 10,
-        .parts = &part,
-        .part_count = 1,
-        .max_distance_ppm = LIMIT_DISTANCE_PPM,
-        .since_ms = INT64_MIN,
-        .until_ms = INT64_MAX,
-        .metric = HEARSAY_METRIC_BITS,
-        .order = HEARSAY_ORDER_SIMILARITY,
-        .scope = HEARSAY_SCOPE_HERE,
-        .wait_ms = LIMIT_WAIT_MS_DEFAULT,
-        .max_staleness_ms = UINT64_MAX,
-    };
+    request.query = plain_query(&part, 1, 10);
     return &request;
 }

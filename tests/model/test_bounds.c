@@ -326,9 +326,8 @@ static void check_query(const uint64_t *filter)
     }
 }
 
-static void test_no_message_is_above_its_bounds(void **state)
+TEST(test_no_message_is_above_its_bounds)
 {
-    (void)state;
     rng_init(&world.rng);
     for (uint32_t round = 0; round < WORLDS; round++) {
         enum bits_level level = round % (BITS_BEST + 1);
@@ -479,13 +478,12 @@ static uint32_t check_lane(struct rng *rng, const struct numbers *numbers, uint3
 }
 
 /* Rounding: the numbers of set bits alone, at the limits of the proof. */
-static void test_rounding_is_upwards(void **state)
+TEST(test_rounding_is_upwards)
 {
     struct rng rng;
     uint32_t tried = 0;
     uint32_t near = 0;
 
-    (void)state;
     rng_init(&rng);
     for (uint32_t round = 0; round < CASES; round++) {
         const struct bits_kernels *kernels = bits_table(round % (BITS_BEST + 1));
@@ -511,14 +509,4 @@ static void test_rounding_is_upwards(void **state)
     }
     print_message("%u messages by their numbers, %u of them near the bound\n", tried, near);
     assert_true(tried > 100000 && near > tried / 100);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_no_message_is_above_its_bounds),
-        cmocka_unit_test(test_rounding_is_upwards),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

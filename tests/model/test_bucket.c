@@ -80,20 +80,12 @@ static void one_sequence(struct rng *rng)
     check_promise(given, count, &rate);
 }
 
-static void never_more_than_promised(void **state)
+TEST(never_more_than_promised)
 {
     struct rng rng;
-    (void)state;
 
     rng_init(&rng);
     for (int i = 0; i < SEQUENCES; i++) {
         one_sequence(&rng);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(never_more_than_promised)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

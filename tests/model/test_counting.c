@@ -70,14 +70,13 @@ static void model_step(struct model *model, struct rng *rng, uint32_t percent,
     memmove(gone, model->filters[model->count], sizeof model->filters[0]);
 }
 
-static void test_comings_and_goings(void **state)
+TEST(test_comings_and_goings)
 {
     static const uint32_t sizes[] = {1, 63, 64, 131, 512, 4096};
     static struct model model;
     struct rng rng;
     uint32_t stopped = 0;
 
-    (void)state;
     rng_init(&rng);
     for (int round = 0; round < ROUNDS; round++) {
         struct summary summary;
@@ -99,12 +98,4 @@ static void test_comings_and_goings(void **state)
         counting_deinit(&narrow);
     }
     assert_true(stopped > 0); /* else the rule of the 4 bits was not tried */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_comings_and_goings),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

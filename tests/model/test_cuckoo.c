@@ -116,9 +116,8 @@ static void go(void)
     memmove(world.ids[i], world.ids[world.count], ID_BYTES);
 }
 
-static void test_comings_and_goings(void **state)
+TEST(test_comings_and_goings)
 {
-    (void)state;
     assert_int_equal(begin_world(FIRST), 0);
     for (uint32_t step = 0; step < 60000; step++) {
         const uint32_t percent = step / 6000 % 2 == 0 ? 65 : 35;
@@ -143,9 +142,8 @@ static void test_comings_and_goings(void **state)
 }
 
 /* Full to the last place: what does not fit is refused, and those that are there stay. */
-static void test_full_changes_nothing(void **state)
+TEST(test_full_changes_nothing)
 {
-    (void)state;
     for (uint32_t capacity = 1; capacity <= 400; capacity += 57) {
         uint32_t refused = 0;
 
@@ -171,12 +169,11 @@ static void test_full_changes_nothing(void **state)
 }
 
 /* The same id again and again: at most 8 places, refused after that, and each comes out again. */
-static void test_same_id(void **state)
+TEST(test_same_id)
 {
     const uint8_t id[ID_BYTES] = {1, 2, 3};
     uint32_t put = 0;
 
-    (void)state;
     assert_int_equal(begin_world(1000), 0);
     while (cuckoo_insert(&world.cuckoo, id) == 0) {
         put++;
@@ -192,9 +189,8 @@ static void test_same_id(void **state)
 }
 
 /* A rebuild into too little is refused and changes nothing. */
-static void test_rebuild_into_too_little(void **state)
+TEST(test_rebuild_into_too_little)
 {
-    (void)state;
     assert_int_equal(begin_world(1000), 0);
     while (world.count < 900) {
         come();
@@ -228,12 +224,11 @@ static uint32_t fill_to(uint32_t size)
  * or two entries early, because the places of few ids are spread unevenly; its owner then makes a
  * larger one.
  */
-static void test_figures(void **state)
+TEST(test_figures)
 {
     static const uint32_t sizes[] = {1000, 10007, 100000, 1000000};
     enum { PROBES = 1000000 };
 
-    (void)state;
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
         uint64_t wrong = 0;
         uint8_t id[ID_BYTES] = {0};
@@ -262,28 +257,14 @@ static void test_figures(void **state)
     }
 }
 
-static void test_no_memory(void **state)
+TEST(test_no_memory)
 {
     struct fail_alloc fail;
     struct cuckoo cuckoo;
 
-    (void)state;
     fail_alloc_init(&fail);
     fail_alloc_arm(&fail, 1);
     assert_int_equal(cuckoo_init(&cuckoo, &fail.alloc, sip_hash, world.key, 100), -ERR_NOMEM);
     cuckoo_deinit(&cuckoo);
     assert_int_equal(fail.live_blocks, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_comings_and_goings),
-        cmocka_unit_test(test_full_changes_nothing),
-        cmocka_unit_test(test_same_id),
-        cmocka_unit_test(test_rebuild_into_too_little),
-        cmocka_unit_test(test_figures),
-        cmocka_unit_test(test_no_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -601,14 +601,13 @@ static const char *run_world(uint64_t seed, enum fault fault, unsigned *restores
     return world.wrong;
 }
 
-static void test_worlds(void **state)
+TEST(test_worlds)
 {
     const char *text = getenv("HEARSAY_FEED_WORLDS");
     const unsigned worlds = text != NULL ? (unsigned)strtoul(text, NULL, 10) : WORLDS;
     unsigned restores = 0;
     struct rng rng;
 
-    (void)state;
     rng_init(&rng);
     for (unsigned i = 0; i < worlds; i++) {
         const uint64_t seed = rng_next(&rng);
@@ -623,12 +622,11 @@ static void test_worlds(void **state)
 }
 
 /* If a fault were not found, test_worlds would prove nothing about it. */
-static void test_faults_are_found(void **state)
+TEST(test_faults_are_found)
 {
     unsigned restores = 0;
     struct rng rng;
 
-    (void)state;
     rng_init(&rng);
     for (enum fault fault = FAULT_NONE + 1; fault < FAULTS; fault++) {
         const char *wrong = NULL;
@@ -647,10 +645,6 @@ static void test_faults_are_found(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_worlds),
-        cmocka_unit_test(test_faults_are_found),
-    };
     pass_install_plain();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return check_run(NULL, NULL);
 }

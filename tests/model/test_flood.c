@@ -13,6 +13,7 @@
 #include "core/filter/bloom.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
+#include "tests/lib/plain_query.h"
 #include "tests/lib/rng.h"
 #include "tests/reference/check.h"
 #include "tests/reference/engines.h"
@@ -191,13 +192,8 @@ static void begin_question(struct question *question, make_filter *make)
 {
     memset(question, 0, sizeof *question);
     make(rng_below(&world.rng, world.count), question->filter);
-    question->query = (struct index_query){
-        .k = K,
-        .sender_share = 3,
-        .max_distance_ppm = DISTANCE_ONE_PPM,
-        .since_ms = INT64_MIN,
-        .until_ms = INT64_MAX,
-    };
+    question->query = plain_index_query(NULL, 0, K);
+    question->query.sender_share = 3;
     scalable_init(&question->seen, alloc_system(), 1000, 1, 1 << 20);
 }
 
@@ -262,11 +258,10 @@ static void begin_hidden_question(enum hidden hidden, struct question *question)
  * A step that meets an entry of very many hidden messages does not look at all of them at once: as
  * much above its budget as a node of messages takes is allowed, as it is for groups.
  */
-static void test_a_step_ends_within_an_entry(void **state)
+TEST(test_a_step_ends_within_an_entry)
 {
     enum { COUNT = 20000, BUDGET = 256, MOST = BUDGET + TREE_GROUPS };
 
-    (void)state;
     for (int hidden = 0; hidden < HIDINGS; hidden++) {
         struct question question;
         uint64_t most = 0;
@@ -344,12 +339,11 @@ static void change_all(uint32_t round)
     remove_if_there(world.count - 1 - rng_below(&world.rng, 100));
 }
 
-static void test_entries_that_change_between_steps(void **state)
+TEST(test_entries_that_change_between_steps)
 {
     enum { ROUNDS = 40, REACHES = 3, EACH = 60 };
     static const uint64_t budgets[] = {1, 7, 64};
 
-    (void)state;
     for (uint32_t round = 0; round < ROUNDS; round++) {
         uint64_t filter[WORDS] = {0};
         uint32_t within = 0;
@@ -480,7 +474,7 @@ static struct compared compared_in(const struct flood *flood, uint32_t count, bo
  * arranged or not, and changes or not. All messages of one sender cost more in any case, because
  * the answer takes only a few of them and the search goes on.
  */
-static void test_floods_compare_little(void **state)
+TEST(test_floods_compare_little)
 {
     enum { MANY = 1000, TIMES = 4 };
     const uint32_t count = rng_is_brief() ? 10000 : 100000;
@@ -513,7 +507,6 @@ static void test_floods_compare_little(void **state)
         {"neighbours, half usual", make_neighbours, make_usual, MANY, 50, false, 0, 0},
     };
 
-    (void)state;
     for (int in_bulk = 0; in_bulk < 2; in_bulk++) {
         const struct compared most[] = {compared_in(&usual[0], count, in_bulk == 1),
                                         compared_in(&usual[1], count, in_bulk == 1)};
@@ -552,11 +545,10 @@ static void make_place(uint32_t i, uint64_t *out)
  * a few more, besides the groups of each node that it counts, whether the newest ones are in the
  * last groups or, as after a rebuild, anywhere.
  */
-static void test_a_board_compares_the_newest(void **state)
+TEST(test_a_board_compares_the_newest)
 {
     enum { COUNT = 4000, MORE = 16 * TREE_GROUP };
 
-    (void)state;
     begin_world(true);
     for (uint32_t i = 0; i < COUNT; i++) {
         uint64_t filter[WORDS] = {0};
@@ -585,15 +577,4 @@ static void test_a_board_compares_the_newest(void **state)
         scalable_deinit(&question.seen);
     }
     end_world();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_step_ends_within_an_entry),
-        cmocka_unit_test(test_entries_that_change_between_steps),
-        cmocka_unit_test(test_a_board_compares_the_newest),
-        cmocka_unit_test(test_floods_compare_little),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -300,7 +300,7 @@ static void live(struct model *model, struct groups *groups, struct luck *luck)
     }
 }
 
-static void test_comings_and_goings(void **state)
+TEST(test_comings_and_goings)
 {
     static const char *const texts[] = {"v1:64/2",
                                         "v1:512/4",
@@ -312,7 +312,6 @@ static void test_comings_and_goings(void **state)
     static struct model model;
     struct luck luck = {0};
 
-    (void)state;
     rng_init(&model.rng);
     for (uint32_t round = 0; round < ROUNDS; round++) {
         struct groups groups;
@@ -332,13 +331,12 @@ static void test_comings_and_goings(void **state)
 }
 
 /* A distance is inclusive, and the range of set bits lowers the bound (docs/tree.md, item 2). */
-static void test_bound_of_the_page(void **state)
+TEST(test_bound_of_the_page)
 {
     struct bound_query query = {.set_bits = 40, .section_count = 1, .max_distance_ppm = 600000};
     const struct phi_range range = {.least = 30, .most = 50, .shared = 20};
     struct similarity most = {0, 1};
 
-    (void)state;
     assert_true(bound_rank(&query, &range, &most));
     assert_int_equal(most.shared, 20);
     assert_int_equal(most.all, 50);
@@ -348,14 +346,13 @@ static void test_bound_of_the_page(void **state)
 
 /* Ranges by section say more than their sums: the bits that the second section must have cannot be
  * among those that the first one shares. */
-static void test_sections_lower_the_bound(void **state)
+TEST(test_sections_lower_the_bound)
 {
     struct bound_query query = {.set_bits = 20, .section_count = 2, .max_distance_ppm = 1000000};
     const struct phi_range ranges[] = {{0, 4, 20}, {16, 20, 0}};
     const struct phi_range sum = {16, 24, 20};
     struct similarity most = {0, 1};
 
-    (void)state;
     assert_true(bound_rank(&query, ranges, &most));
     assert_int_equal(most.shared, 4);
     assert_int_equal(most.all, 36);
@@ -366,7 +363,7 @@ static void test_sections_lower_the_bound(void **state)
 }
 
 /* Merging sees the weights: a large group does not take bits from a small one that is as near. */
-static void test_heavy_groups_stay_small(void **state)
+TEST(test_heavy_groups_stay_small)
 {
     const uint64_t heavy = UINT64_C(0xff);
     const uint64_t apart = UINT64_C(0xff00);
@@ -374,7 +371,6 @@ static void test_heavy_groups_stay_small(void **state)
     const struct profile profile = profile_of("v1:64/2");
     struct groups groups;
 
-    (void)state;
     assert_int_equal(groups_init(&groups, alloc_system(), &profile, 2), 0);
     for (int i = 0; i < 9; i++) {
         groups_add(&groups, &heavy, i);
@@ -391,7 +387,7 @@ static void test_heavy_groups_stay_small(void **state)
     groups_deinit(&groups);
 }
 
-static void test_memory_runs_out(void **state)
+TEST(test_memory_runs_out)
 {
     const struct profile profile = profile_of("v1:512/4");
     struct fail_alloc fail;
@@ -399,7 +395,6 @@ static void test_memory_runs_out(void **state)
     size_t n = 0;
     int rc = -ERR_NOMEM;
 
-    (void)state;
     fail_alloc_init(&fail);
     while (rc != 0) {
         fail_alloc_arm(&fail, ++n);
@@ -411,16 +406,4 @@ static void test_memory_runs_out(void **state)
     groups_deinit(&groups);
     assert_int_equal(fail.live_blocks, 0);
     groups_deinit(&groups);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_comings_and_goings),
-        cmocka_unit_test(test_bound_of_the_page),
-        cmocka_unit_test(test_sections_lower_the_bound),
-        cmocka_unit_test(test_heavy_groups_stay_small),
-        cmocka_unit_test(test_memory_runs_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

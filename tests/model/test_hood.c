@@ -154,13 +154,12 @@ static void live(struct world *world)
     }
 }
 
-static void test_exact_over_all_peers(void **state)
+TEST(test_exact_over_all_peers)
 {
     static const char *const texts[] = {"v1:512/4", "v1:256/2", "v1:wifi=480/2,any=32/1"};
     static const uint32_t limits[] = {1, 3, 8, 24};
     static struct world world;
 
-    (void)state;
     rng_init(&world.rng);
     for (uint32_t i = 0; i < WORLDS; i++) {
         hood_world_begin(&world, texts[i % 3], limits[rng_below(&world.rng, 4)]);
@@ -169,12 +168,4 @@ static void test_exact_over_all_peers(void **state)
     }
     /* else the test would not see that the bounds rule out anything */
     assert_true(world.asked * 2 < world.peers_sum);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exact_over_all_peers),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

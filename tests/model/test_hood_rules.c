@@ -9,6 +9,7 @@
 #include "core/filter/bloom.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
+#include "tests/lib/plain_query.h"
 #include "tests/model/hood_world.h"
 
 struct fixture {
@@ -39,12 +40,8 @@ static struct fixture *setup(uint32_t peers, uint32_t k)
     }
     memcpy(fixture.filter, fixture.world.places[0], sizeof fixture.filter);
     fixture.part.filter = fixture.filter;
-    fixture.index_query = (struct index_query){.parts = &fixture.part,
-                                               .part_count = 1,
-                                               .k = k,
-                                               .max_distance_ppm = 800000,
-                                               .since_ms = INT64_MIN,
-                                               .until_ms = INT64_MAX};
+    fixture.index_query = plain_index_query(&fixture.part, 1, k);
+    fixture.index_query.max_distance_ppm = 800000;
     fixture.query = (struct hood_query){.query = &fixture.index_query,
                                         .floor = {0, 1},
                                         .peers_max = UINT32_MAX,
@@ -74,14 +71,13 @@ static void put_near(struct world *world, uint32_t p, int64_t deposited_ms)
 }
 
 /* One of the ties is newer: the wave after must bring it. One is older: it is not asked for. */
-static void test_ties_are_by_time(void **state)
+TEST(test_ties_are_by_time)
 {
     struct fixture *fixture = setup(20, 1);
     struct world *world = &fixture->world;
     struct nearest_candidate got[K_MAX];
     uint32_t count = 0;
 
-    (void)state;
     for (uint32_t p = 0; p < 20; p++) {
         put_near(world, p, p == 13 ? 9 : (int64_t)p % 3);
     }
@@ -95,14 +91,13 @@ static void test_ties_are_by_time(void **state)
 }
 
 /* A message that the told groups cover is newer than they say: the keepalive says how new. */
-static void test_covered_message_is_newer(void **state)
+TEST(test_covered_message_is_newer)
 {
     struct fixture *fixture = setup(20, 1);
     struct world *world = &fixture->world;
     struct nearest_candidate got[K_MAX];
     uint32_t count = 0;
 
-    (void)state;
     for (uint32_t p = 0; p < 20; p++) {
         put_near(world, p, p < 8 ? 5 : 1);
     }
@@ -117,14 +112,13 @@ static void test_covered_message_is_newer(void **state)
     hood_world_end(world);
 }
 
-static void test_as_of_is_the_oldest_skipped(void **state)
+TEST(test_as_of_is_the_oldest_skipped)
 {
     struct fixture *fixture = setup(3, 1);
     struct world *world = &fixture->world;
     struct nearest_candidate got[K_MAX];
     uint32_t count = 0;
 
-    (void)state;
     put_near(world, 0, 5);
     for (uint32_t p = 0; p < 3; p++) {
         struct hood_word word = hood_world_full(&world->peers[p]);
@@ -148,7 +142,7 @@ static void test_as_of_is_the_oldest_skipped(void **state)
     hood_world_end(world);
 }
 
-static void test_silent_and_partial_peers_show(void **state)
+TEST(test_silent_and_partial_peers_show)
 {
     struct fixture *fixture = setup(3, 5);
     struct world *world = &fixture->world;
@@ -158,7 +152,6 @@ static void test_silent_and_partial_peers_show(void **state)
     const uint32_t *peers = NULL;
     uint32_t count = 0;
 
-    (void)state;
     put_near(world, 0, 5);
     put_near(world, 1, 5);
     hood_world_tell(world);
@@ -205,7 +198,7 @@ static void answer_once(struct fixture *fixture, const struct hood_answer *reply
     hood_search_free(search);
 }
 
-static void test_answers_are_held_against_the_summary(void **state)
+TEST(test_answers_are_held_against_the_summary)
 {
     struct fixture *fixture = setup(2, 5);
     struct world *world = &fixture->world;
@@ -214,7 +207,6 @@ static void test_answers_are_held_against_the_summary(void **state)
         .store_id = {1}, .seq = 2, .is_complete = true, .found = &found, .found_count = 1};
     uint32_t count = 0;
 
-    (void)state;
     put_near(world, 0, 5);
     put_near(world, 0, 6);
     hood_world_tell(world);
@@ -249,7 +241,7 @@ static void test_answers_are_held_against_the_summary(void **state)
 }
 
 /* What does not fit the query is dropped, the same id counts once, and only k messages count. */
-static void test_lies_are_dropped(void **state)
+TEST(test_lies_are_dropped)
 {
     struct fixture *fixture = setup(1, 3);
     struct world *world = &fixture->world;
@@ -263,7 +255,6 @@ static void test_lies_are_dropped(void **state)
         .store_id = {1}, .seq = 9, .is_complete = true, .found = found, .found_count = 5};
     uint32_t count = 0;
 
-    (void)state;
     put_near(world, 0, 5);
     hood_world_tell(world);
     bloom_set(far, 3);
@@ -286,7 +277,7 @@ static void test_lies_are_dropped(void **state)
 }
 
 /* All ones: asked first at the beginning, last after 32 times in vain, and never left out. */
-static void test_all_ones_is_asked_last(void **state)
+TEST(test_all_ones_is_asked_last)
 {
     struct fixture *fixture = setup(12, 1);
     struct world *world = &fixture->world;
@@ -297,7 +288,6 @@ static void test_all_ones_is_asked_last(void **state)
     struct group all = groups_all(&world->profile, ones, 99);
     uint32_t count = 0;
 
-    (void)state;
     memset(ones, 0xff, sizeof ones);
     for (uint32_t p = 1; p < 12; p++) {
         put_near(world, p, p == 5 ? 20 : 5);
@@ -324,7 +314,7 @@ static void test_all_ones_is_asked_last(void **state)
     hood_world_end(world);
 }
 
-static void test_words(void **state)
+TEST(test_words)
 {
     struct fixture *fixture = setup(2, 3);
     struct world *world = &fixture->world;
@@ -332,7 +322,6 @@ static void test_words(void **state)
     struct group many[HOOD_GROUPS_MAX + 1];
     struct hood_word word;
 
-    (void)state;
     put_near(world, 0, 1);
     word = hood_world_full(&world->peers[0]);
     word.is_full = false;
@@ -374,7 +363,7 @@ static void test_words(void **state)
 }
 
 /* A peer leaves while it is asked, and another gets its number. */
-static void test_peer_leaves_while_asked(void **state)
+TEST(test_peer_leaves_while_asked)
 {
     struct fixture *fixture = setup(1, 3);
     struct world *world = &fixture->world;
@@ -382,7 +371,6 @@ static void test_peer_leaves_while_asked(void **state)
     const uint32_t *peers = NULL;
     struct hood_answer reply = {.store_id = {7}, .seq = 1, .is_complete = true};
 
-    (void)state;
     put_near(world, 0, 1);
     hood_world_tell(world);
     assert_int_equal(hood_search_new(world->hood, &fixture->query, &search), 0);
@@ -397,14 +385,13 @@ static void test_peer_leaves_while_asked(void **state)
 
 /* By phi peers are left out as by bits; but a query with more than half of the bits has no bound,
  * so that everybody is asked. */
-static void test_phi_leaves_peers_out_by_a_bound_only(void **state)
+TEST(test_phi_leaves_peers_out_by_a_bound_only)
 {
     struct fixture *fixture = setup(20, 1);
     struct world *world = &fixture->world;
     struct nearest_candidate got[K_MAX];
     uint32_t count = 0;
 
-    (void)state;
     fixture->index_query.metric = INDEX_METRIC_PHI;
     fixture->index_query.max_distance_ppm = DISTANCE_ONE_PPM;
     for (uint32_t p = 0; p < 20; p++) {
@@ -425,7 +412,7 @@ static void test_phi_leaves_peers_out_by_a_bound_only(void **state)
     hood_world_end(world);
 }
 
-static void test_memory_runs_out(void **state)
+TEST(test_memory_runs_out)
 {
     struct fixture *fixture = setup(2, 3);
     struct world *world = &fixture->world;
@@ -435,7 +422,6 @@ static void test_memory_runs_out(void **state)
     struct hood_search *search = NULL;
     struct hood *hood = NULL;
 
-    (void)state;
     put_near(world, 0, 1);
     fail_alloc_init(&fail);
     for (size_t n = 1; n <= 2; n++) {
@@ -467,22 +453,4 @@ static void test_memory_runs_out(void **state)
     hood_free(NULL);
     hood_search_free(NULL);
     hood_world_end(world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ties_are_by_time),
-        cmocka_unit_test(test_covered_message_is_newer),
-        cmocka_unit_test(test_as_of_is_the_oldest_skipped),
-        cmocka_unit_test(test_silent_and_partial_peers_show),
-        cmocka_unit_test(test_answers_are_held_against_the_summary),
-        cmocka_unit_test(test_lies_are_dropped),
-        cmocka_unit_test(test_all_ones_is_asked_last),
-        cmocka_unit_test(test_words),
-        cmocka_unit_test(test_peer_leaves_while_asked),
-        cmocka_unit_test(test_phi_leaves_peers_out_by_a_bound_only),
-        cmocka_unit_test(test_memory_runs_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -110,9 +110,8 @@ static void run_fanouts(const struct bits_kernels *kernels)
     world.fanout = 0;
 }
 
-static void test_random_operations(void **state)
+TEST(test_random_operations)
 {
-    (void)state;
     rng_init(&world.rng);
     for (const struct index_engine *const *e = all_engines(); *e != NULL; e++) {
         for (int level = BITS_SCALAR; level <= BITS_AVX512; level++) {
@@ -168,11 +167,10 @@ static const struct message *first_answer(const struct asked *asked)
 }
 
 /* Messages that come as fast as a search looks at them, and the best one going each time. */
-static void test_searches_end_however_fast_messages_come_and_go(void **state)
+TEST(test_searches_end_however_fast_messages_come_and_go)
 {
     const struct profile profile = one_section(64);
 
-    (void)state;
     rng_init(&world.rng);
     for (const struct index_engine *const *e = all_engines(); *e != NULL; e++) {
         for (uint32_t take_best = 0; take_best < 2; take_best++) {
@@ -203,13 +201,12 @@ static void test_searches_end_however_fast_messages_come_and_go(void **state)
 }
 
 /* The answer stands, whatever happens to the index, even its end. */
-static void test_results_stay(void **state)
+TEST(test_results_stay)
 {
     const struct profile profile = one_section(64);
     struct nearest_candidate kept[5];
     uint32_t count = 0;
 
-    (void)state;
     rng_init(&world.rng);
     begin_world(&list_engine, bits_select(BITS_AVX512), &profile);
     for (uint32_t i = 0; i < 100; i++) {
@@ -234,11 +231,10 @@ static void test_results_stay(void **state)
 }
 
 /* A budget ends a search early, which then says so; what it found is there, best first. */
-static void test_budget(void **state)
+TEST(test_budget)
 {
     const struct profile profile = one_section(64);
 
-    (void)state;
     rng_init(&world.rng);
     for (const struct index_engine *const *e = all_engines(); *e != NULL; e++) {
         begin_world(*e == &tree_engine ? small_tree_engine(2) : *e, bits_select(BITS_AVX512),
@@ -273,21 +269,8 @@ static void test_budget(void **state)
     }
 }
 
-static void test_null_is_freed(void **state)
+TEST(test_null_is_freed)
 {
-    (void)state;
     index_free(NULL);
     index_search_free(NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_operations),
-        cmocka_unit_test(test_searches_end_however_fast_messages_come_and_go),
-        cmocka_unit_test(test_results_stay),
-        cmocka_unit_test(test_budget),
-        cmocka_unit_test(test_null_is_freed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

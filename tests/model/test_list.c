@@ -9,6 +9,7 @@
 #include "core/index/index.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
+#include "tests/lib/plain_query.h"
 #include "tests/lib/rng.h"
 #include "tests/reference/check.h"
 #include "tests/reference/engines.h"
@@ -124,15 +125,7 @@ static void check_search(const struct alloc *alloc, uint64_t budget, uint32_t ch
 {
     uint64_t filter[WORDS];
     struct index_part part = {.index = list, .filter = filter};
-    const struct index_query query = {
-        .parts = &part,
-        .part_count = 1,
-        .k = K,
-        .max_distance_ppm = DISTANCE_ONE_PPM,
-        .since_ms = INT64_MIN,
-        .until_ms = INT64_MAX,
-        .metric = INDEX_METRIC_BITS,
-    };
+    const struct index_query query = plain_index_query(&part, 1, K);
     const struct message *expected[K];
     struct index_search *search = NULL;
     uint32_t found_count = 0;
@@ -182,7 +175,7 @@ static bool is_at_end(uint32_t number)
     return false;
 }
 
-static void test_many_messages(void **state)
+TEST(test_many_messages)
 {
     const struct profile profile = {
         .version = 1,
@@ -192,7 +185,6 @@ static void test_many_messages(void **state)
     };
     struct fail_alloc alloc;
 
-    (void)state;
     rng_init(&rng);
     fail_alloc_init(&alloc);
     const size_t bytes_beside = alloc.live_bytes;
@@ -223,11 +215,4 @@ static void test_many_messages(void **state)
     assert_null(check_index(list));
     index_free(list);
     assert_int_equal(alloc.live_blocks, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_many_messages)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

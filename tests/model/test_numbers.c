@@ -181,12 +181,11 @@ static void one_transaction(struct world *world, bool fills)
     }
 }
 
-static void test_numbers(void **state)
+TEST(test_numbers)
 {
     static struct world world;
     struct rng rng;
 
-    (void)state;
     rng_init(&rng);
     for (unsigned i = 0; i < SEQUENCES; i++) {
         memset(&world, 0, sizeof(world));
@@ -205,14 +204,13 @@ static void test_numbers(void **state)
 }
 
 /* A load that fails, here because of an id of two bytes, leaves the numbers as they were. */
-static void test_a_failed_load_changes_nothing(void **state)
+TEST(test_a_failed_load_changes_nothing)
 {
     struct store_numbers *numbers = store_numbers_new();
     const char *detail = NULL;
     uint8_t id[MESSAGE_ID_BYTES];
     sqlite3 *db = NULL;
 
-    (void)state;
     assert_non_null(numbers);
     make_id(5, id);
     assert_int_equal(store_numbers_add(numbers, 1, id, 7, 1000), SQLITE_OK);
@@ -232,10 +230,5 @@ static void test_a_failed_load_changes_nothing(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_a_failed_load_changes_nothing),
-    };
-
-    return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
+    return sodium_init() < 0 ? 1 : check_run(NULL, NULL);
 }

@@ -12,6 +12,7 @@
 
 #include "core/filter/bloom.h"
 #include "tests/lib/check.h"
+#include "tests/lib/plain_query.h"
 #include "tests/lib/rng.h"
 #include "tests/model/some_metric.h"
 #include "tests/reference/check.h"
@@ -155,16 +156,9 @@ static void ask(uint32_t k, struct asked *asked)
 
     draw_seen(seen);
     memset(asked, 0, sizeof *asked);
-    asked->query = (struct index_query){
-        .parts = asked->parts,
-        .part_count = TREES,
-        .k = k,
-        .max_distance_ppm = DISTANCE_ONE_PPM,
-        .since_ms = INT64_MIN,
-        .until_ms = INT64_MAX,
-        .metric = some_metric(&world.rng),
-        .order = some_order(&world.rng),
-    };
+    asked->query = plain_index_query(asked->parts, TREES, k);
+    asked->query.metric = some_metric(&world.rng);
+    asked->query.order = some_order(&world.rng);
     for (uint32_t t = 0; t < TREES; t++) {
         make_filter(t, place, seen, asked->filters[t]);
         asked->parts[t].filter = asked->filters[t];
@@ -311,9 +305,8 @@ static void run_random(const struct bits_kernels *kernels)
     }
 }
 
-static void test_answers_are_those_of_lists(void **state)
+TEST(test_answers_are_those_of_lists)
 {
-    (void)state;
     run_all_tables(run_random);
 }
 
@@ -333,9 +326,8 @@ static void run_little(const struct bits_kernels *kernels)
     end_world();
 }
 
-static void test_little_is_read_of_many_trees(void **state)
+TEST(test_little_is_read_of_many_trees)
 {
-    (void)state;
     run_all_tables(run_little);
 }
 
@@ -384,16 +376,14 @@ static void run_order(const struct bits_kernels *kernels)
     assert_true(last < first + first / 2);
 }
 
-static void test_order_of_trees_matters_little(void **state)
+TEST(test_order_of_trees_matters_little)
 {
-    (void)state;
     run_all_tables(run_order);
 }
 
 /* No node is left with few groups, and none is more than needed. */
-static void test_nodes_of_small_trees_are_alike(void **state)
+TEST(test_nodes_of_small_trees_are_alike)
 {
-    (void)state;
     begin_world(bits_select(BITS_AVX512), 64, true);
     for (uint32_t t = 0; t < TREES; t++) {
         uint32_t groups = 0;
@@ -410,16 +400,4 @@ static void test_nodes_of_small_trees_are_alike(void **state)
         }
     }
     end_world();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_answers_are_those_of_lists),
-        cmocka_unit_test(test_little_is_read_of_many_trees),
-        cmocka_unit_test(test_order_of_trees_matters_little),
-        cmocka_unit_test(test_nodes_of_small_trees_are_alike),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

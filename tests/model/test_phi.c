@@ -241,14 +241,13 @@ static uint32_t check_kernels(const struct bits_kernels *kernels, const struct b
 }
 
 /* A message that has a floor passes it in every table of kernels, and few others do. */
-static void test_scans(void **state)
+TEST(test_scans)
 {
     static struct block block;
     struct rng rng;
     uint32_t passed = 0;
     uint32_t reached = 0;
 
-    (void)state;
     rng_init(&rng);
     for (uint32_t round = 0; round < ROUNDS; round++) {
         const struct profile profile = make_profile(profiles[round % PROFILES]);
@@ -364,7 +363,7 @@ static bool check_bound(struct rng *rng, const struct phi_query *query,
 }
 
 /* No message of a group is above the bounds of the group: docs/notes/tree.md has the proof. */
-static void test_bounds(void **state)
+TEST(test_bounds)
 {
     const struct bits_kernels *kernels = bits_select(BITS_BEST);
     static uint64_t messages[GROUP][WORDS];
@@ -374,7 +373,6 @@ static void test_bounds(void **state)
     uint32_t close = 0;
     uint32_t close_ranges = 0;
 
-    (void)state;
     rng_init(&rng);
     for (uint32_t round = 0; round < ROUNDS; round++) {
         const struct profile profile = make_profile(profiles[round % PROFILES]);
@@ -488,13 +486,12 @@ static void check_small_sections(struct rng *rng, uint32_t *bounded, uint32_t *m
     *met += bound.shared < PHI_ONE && best > 0 && bound.shared - best < PHI_ONE / 50 ? 1 : 0;
 }
 
-static void test_small_sections(void **state)
+TEST(test_small_sections)
 {
     struct rng rng;
     uint32_t bounded = 0;
     uint32_t met = 0;
 
-    (void)state;
     rng_init(&rng);
     for (uint32_t round = 0; round < ROUNDS; round++) {
         check_small_sections(&rng, &bounded, &met);
@@ -512,11 +509,10 @@ static void check_root(uint64_t square)
     assert_true(root == UINT32_MAX || (root + 1) * (root + 1) > square);
 }
 
-static void test_roots(void **state)
+TEST(test_roots)
 {
     struct rng rng;
 
-    (void)state;
     rng_init(&rng);
     check_root(UINT64_MAX);
     for (uint64_t square = 0; square < 5000; square++) {
@@ -529,15 +525,4 @@ static void test_roots(void **state)
         check_root(root * root);
         check_root(root * root - (root > 0));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_roots),
-        cmocka_unit_test(test_scans),
-        cmocka_unit_test(test_bounds),
-        cmocka_unit_test(test_small_sections),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

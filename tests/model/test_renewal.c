@@ -349,27 +349,24 @@ static void run(uint32_t fanout, uint32_t most, uint32_t turns)
     end_world();
 }
 
-static void test_small_nodes(void **state)
+TEST(test_small_nodes)
 {
     static const uint32_t fanouts[] = {2, 3, 8, 40};
 
-    (void)state;
     rng_init(&world.rng);
     for (size_t i = 0; i < sizeof fanouts / sizeof fanouts[0]; i++) {
         run(fanouts[i], 60 + rng_below(&world.rng, 900), 30000);
     }
 }
 
-static void test_few_messages(void **state)
+TEST(test_few_messages)
 {
-    (void)state;
     rng_init(&world.rng);
     run(2, 8, 20000);
 }
 
-static void test_nodes_as_they_are(void **state)
+TEST(test_nodes_as_they_are)
 {
-    (void)state;
     rng_init(&world.rng);
     run(512, 4700, 40000);
 }
@@ -407,9 +404,8 @@ static void renew_to_the_end(void)
 }
 
 /* An index without messages is as good as any. */
-static void test_nothing_to_copy(void **state)
+TEST(test_nothing_to_copy)
 {
-    (void)state;
     begin_world(512);
     renew_to_the_end();
     fill(10);
@@ -419,12 +415,11 @@ static void test_nothing_to_copy(void **state)
 }
 
 /* What is left unarranged, and what was removed of the rest, is counted. */
-static void test_wear(void **state)
+TEST(test_wear)
 {
     enum { COUNT = 5000 };
     struct index_wear wear;
 
-    (void)state;
     rng_init(&world.rng);
     begin_world(16);
     world.unlike = true; /* each message has a slot of its own */
@@ -464,11 +459,10 @@ static void test_wear(void **state)
 }
 
 /* More changes than there may be notes: the renewal says so, in whatever phase it is. */
-static void test_overrun(void **state)
+TEST(test_overrun)
 {
     enum { CHANGES = 65536 };
 
-    (void)state;
     rng_init(&world.rng);
     for (int phase = 0; phase < 2; phase++) {
         begin_world(512);
@@ -496,11 +490,10 @@ static void test_overrun(void **state)
 }
 
 /* Changes that come as fast as they are brought over do not keep a renewal from its end. */
-static void test_follow_catches_up(void **state)
+TEST(test_follow_catches_up)
 {
     enum { COUNT = 300 };
 
-    (void)state;
     rng_init(&world.rng);
     begin_world(16);
     fill(COUNT);
@@ -521,19 +514,4 @@ static void test_follow_catches_up(void **state)
     }
     end_renewal();
     end_world();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small_nodes),
-        cmocka_unit_test(test_few_messages),
-        cmocka_unit_test(test_nodes_as_they_are),
-        cmocka_unit_test(test_nothing_to_copy),
-        cmocka_unit_test(test_wear),
-        cmocka_unit_test(test_overrun),
-        cmocka_unit_test(test_follow_catches_up),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,6 +15,7 @@
 #include "daemon/system/container.h"
 #include "daemon/system/read_pool.h"
 #include "tests/lib/check.h"
+#include "tests/lib/plain_query.h"
 #include "tests/lib/rng.h"
 #include "tests/model/some_metric.h"
 #include "tests/reference/check.h"
@@ -181,17 +182,10 @@ static void begin(struct threaded *it)
     *it = (struct threaded){.task = {.run = run_piece}, .work = 1 + rng_below(&world.rng, 600)};
     make_filter(it->filter);
     it->part = (struct index_part){.index = world.tree, .filter = it->filter};
-    it->query = (struct index_query){
-        .parts = &it->part,
-        .part_count = 1,
-        .k = K,
-        .sender_share = rng_below(&world.rng, K),
-        .max_distance_ppm = DISTANCE_ONE_PPM,
-        .since_ms = INT64_MIN,
-        .until_ms = INT64_MAX,
-        .metric = some_metric(&world.rng),
-        .order = some_order(&world.rng),
-    };
+    it->query = plain_index_query(&it->part, 1, K);
+    it->query.sender_share = rng_below(&world.rng, K);
+    it->query.metric = some_metric(&world.rng);
+    it->query.order = some_order(&world.rng);
     assert_int_equal(index_search_new(alloc_system(), &it->query, &it->search), 0);
     if (index_search_step(it->search, it->work, world.now_ms) == 0) {
         check_answer(it);
@@ -257,13 +251,12 @@ static void one_operation(void)
     }
 }
 
-static void searches_on_threads_have_the_answer_of_the_list(void **state)
+TEST(searches_on_threads_have_the_answer_of_the_list)
 {
     struct index_options options = {
         .alloc = alloc_system(), .profile = &profile, .kernels = bits_select(BITS_BEST)};
     uint32_t operations = rng_is_brief() ? 4000 : 20000;
 
-    (void)state;
     rng_init(&world.rng);
     options.hash_seed = rng_next(&world.rng);
     assert_int_equal(index_new(&list_engine, &options, &world.list), 0);
@@ -291,13 +284,4 @@ static void searches_on_threads_have_the_answer_of_the_list(void **state)
     uv_sem_destroy(&world.woken);
     index_free(world.tree);
     index_free(world.list);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(searches_on_threads_have_the_answer_of_the_list),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

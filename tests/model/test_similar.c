@@ -336,14 +336,13 @@ static struct world *new_world(void)
 }
 
 /* Small worlds with all kinds of filters and distances. */
-static void test_small_worlds(void **state)
+TEST(test_small_worlds)
 {
     static const uint32_t bits[] = {64, 192, 512, 1024, 4096};
     static const uint32_t distances[] = {0,      1,      30000,  100000, 100000,
                                          250000, 600000, 999999, 1000000};
     struct world *world = new_world();
 
-    (void)state;
     for (int i = 0; i < (rng_is_brief() ? WORLDS / 5 : WORLDS); i++) {
         size_t count = rng_below(&world->rng, rng_chance(&world->rng, 10) ? 3 : 150);
 
@@ -356,12 +355,11 @@ static void test_small_worlds(void **state)
 }
 
 /* 10,000 messages of 500 places at 512 bits, near and very near. */
-static void test_large_world(void **state)
+TEST(test_large_world)
 {
     static const uint32_t distances[] = {0, 100000, 300000, 500000, 900000};
     struct world *world = new_world();
 
-    (void)state;
     for (size_t i = 0; i < sizeof distances / sizeof *distances; i++) {
         world->within_ppm = distances[i];
         make_world(world, 512, MESSAGES_MAX, 500, 16, 92);
@@ -373,14 +371,13 @@ static void test_large_world(void **state)
 }
 
 /* Other messages come and go meanwhile: far ones, and ones that are equal to those of the world. */
-static void test_others_come_and_go(void **state)
+TEST(test_others_come_and_go)
 {
     static struct similar_group groups[ROOM];
     static const uint32_t distances[] = {0, 100000, 300000};
     struct world *world = new_world();
     struct fail_alloc fail;
 
-    (void)state;
     fail_alloc_init(&fail);
     for (size_t i = 0; i < sizeof distances / sizeof *distances; i++) {
         struct similar_list list = {.groups = groups, .limit = ROOM};
@@ -413,7 +410,7 @@ static void test_others_come_and_go(void **state)
  * The memory of a run does not grow with the number of messages: the run's own is bounded, and so
  * is that of a search, besides 3 bytes for each node.
  */
-static void test_memory_is_bounded(void **state)
+TEST(test_memory_is_bounded)
 {
     enum { MESSAGES = 120000, LIMIT = 10, SEARCH_BYTES = 64 * 1024 };
     struct similar_group groups[LIMIT];
@@ -421,7 +418,6 @@ static void test_memory_is_bounded(void **state)
     uint64_t filter[PROFILE_WORDS_MAX];
     struct fail_alloc fail;
 
-    (void)state;
     world->bits = 512;
     world->words = bloom_words(world->bits);
     world->within_ppm = 100000;
@@ -452,12 +448,11 @@ static void test_memory_is_bounded(void **state)
 }
 
 /* The example of similar.h: B belongs to both groups, and the older message does not begin one. */
-static void test_definition(void **state)
+TEST(test_definition)
 {
     struct world *world = new_world();
     static const uint64_t filters[] = {0x3ff, 0x1ff, 0xff, 0x7f};
 
-    (void)state;
     world->bits = 64;
     world->words = 1;
     world->count = 4;
@@ -478,7 +473,7 @@ static void test_definition(void **state)
 }
 
 /* The n-th allocation fails, for each n. */
-static void test_memory_runs_out(void **state)
+TEST(test_memory_runs_out)
 {
     struct world *world = new_world();
     struct fail_alloc fail;
@@ -486,7 +481,6 @@ static void test_memory_runs_out(void **state)
     size_t n = 0;
     int rc = -ERR_NOMEM;
 
-    (void)state;
     world->within_ppm = 100000;
     make_world(world, 256, 1000, 10, 30, 95);
     find_plainly(world);
@@ -506,14 +500,4 @@ static void test_memory_runs_out(void **state)
     printf("%zu allocations failed\n", n - 1);
     assert_true(n > 6);
     free(world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_definition),        cmocka_unit_test(test_small_worlds),
-        cmocka_unit_test(test_large_world),       cmocka_unit_test(test_others_come_and_go),
-        cmocka_unit_test(test_memory_is_bounded), cmocka_unit_test(test_memory_runs_out),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -452,50 +452,43 @@ static void run_kernels(const char *profile, uint32_t most)
     }
 }
 
-static void test_few_bits(void **state)
+TEST(test_few_bits)
 {
-    (void)state;
     run_kernels("v1:64/2", 150);
 }
 
-static void test_usual(void **state)
+TEST(test_usual)
 {
-    (void)state;
     run_kernels("v1:512/4", 300);
 }
 
-static void test_sections(void **state)
+TEST(test_sections)
 {
-    (void)state;
     run_kernels("v1:wifi=256/2,topic=64/2,any=64/1", 200);
 }
 
 /* Different sections that are asked for may share a class; one section has a bit only. */
-static void test_many_sections(void **state)
+TEST(test_many_sections)
 {
-    (void)state;
     run_kernels("v1:wifi=100/2,topic=60/2,geo=63/1,time=32/1,any=1/1", 250);
 }
 
-static void test_many_bits(void **state)
+TEST(test_many_bits)
 {
-    (void)state;
     run_kernels("v1:4096/4", 60);
 }
 
 /* More groups than one node has, with the best kernels only. */
-static void test_nodes(void **state)
+TEST(test_nodes)
 {
-    (void)state;
     begin("v1:256/4", bits_select(BITS_BEST));
     live(QUERIES_MAX);
     end();
 }
 
 /* Everybody wants everything: more hits than there is room for in a batch. */
-static void test_all_fit(void **state)
+TEST(test_all_fit)
 {
-    (void)state;
     begin("v1:64/2", bits_select(BITS_BEST));
     for (uint32_t i = 0; i < 300; i++) {
         add_one();
@@ -518,11 +511,10 @@ static void test_all_fit(void **state)
  * Queries that have nothing in common have a group each. Such a group has memory for one part only:
  * less than for eight filters, which are a block.
  */
-static void test_memory_of_one(void **state)
+TEST(test_memory_of_one)
 {
     enum { ALONE = 512, BLOCK_BYTES = 512 / 8 * BITS_BLOCK };
 
-    (void)state;
     begin("v1:512/4", bits_select(BITS_BEST));
     const size_t empty = standing_bytes(world.standing);
     for (uint32_t i = 0; i < ALONE; i++) {
@@ -599,11 +591,10 @@ static double match_alike(uint32_t count)
 
 /* Where all contexts are alike, wide groups rule nothing out: they are made narrower, until hardly
  * anything is compared in vain. */
-static void test_alike(void **state)
+TEST(test_alike)
 {
     enum { ALIKE = 600, MESSAGES = 5000, ROUNDS = 8 };
 
-    (void)state;
     begin("v1:512/4", bits_select(BITS_BEST));
     rng_filter(&world.rng, 512, 25, world.places[0]);
     while (world.count < ALIKE) {
@@ -633,12 +624,5 @@ static int seed_once(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_few_bits),  cmocka_unit_test(test_usual),
-        cmocka_unit_test(test_sections),  cmocka_unit_test(test_many_sections),
-        cmocka_unit_test(test_many_bits), cmocka_unit_test(test_nodes),
-        cmocka_unit_test(test_all_fit),   cmocka_unit_test(test_memory_of_one),
-        cmocka_unit_test(test_alike),
-    };
-    return cmocka_run_group_tests(tests, seed_once, NULL);
+    return check_run(seed_once, NULL);
 }

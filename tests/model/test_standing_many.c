@@ -154,26 +154,15 @@ static void run_many(uint32_t places, enum index_metric metric, uint32_t distanc
 }
 
 /* Each query is alone. */
-static void test_all_unlike(void **state)
+TEST(test_all_unlike)
 {
-    (void)state;
     run_many(QUERIES, INDEX_METRIC_BITS, 650000);
     run_many(QUERIES, INDEX_METRIC_PHI, 700000);
 }
 
 /* Two queries are alike, and the second one comes after all others have come. */
-static void test_pairs(void **state)
+TEST(test_pairs)
 {
-    (void)state;
     run_many(QUERIES / 2, INDEX_METRIC_BITS, 650000);
     run_many(QUERIES / 2, INDEX_METRIC_PHI, 700000);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_all_unlike),
-        cmocka_unit_test(test_pairs),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -532,34 +532,29 @@ static void run_fanout(uint32_t fanout)
     }
 }
 
-static void test_fanout_2(void **state)
+TEST(test_fanout_2)
 {
-    (void)state;
     run_fanout(2);
 }
 
-static void test_fanout_5(void **state)
+TEST(test_fanout_5)
 {
-    (void)state;
     run_fanout(5);
 }
 
-static void test_fanout_16(void **state)
+TEST(test_fanout_16)
 {
-    (void)state;
     run_fanout(16);
 }
 
-static void test_fanout_512(void **state)
+TEST(test_fanout_512)
 {
-    (void)state;
     run_fanout(512);
 }
 
 /* Nodes of many spans, and summaries of them. */
-static void test_full_nodes_with_summaries(void **state)
+TEST(test_full_nodes_with_summaries)
 {
-    (void)state;
     if (rng_is_brief()) {
         printf("left out: 66,000 messages\n");
         return;
@@ -610,9 +605,8 @@ static void ask_until(bool given_up)
 }
 
 /* On data without structure bounds are given up, on other data they come back. */
-static void test_bounds_given_up_and_tried_again(void **state)
+TEST(test_bounds_given_up_and_tried_again)
 {
-    (void)state;
     for (int in_bulk = 0; in_bulk < 2; in_bulk++) {
         rng_init(&world.rng);
         begin_world(&wide, 64, bits_select(BITS_AVX512));
@@ -634,12 +628,11 @@ static void test_bounds_given_up_and_tried_again(void **state)
 /* ---- the newest ---- */
 
 /* Whatever the order in which the messages came, a search for the newest ones compares few. */
-static void test_the_newest_compare_little(void **state)
+TEST(test_the_newest_compare_little)
 {
     enum { COUNT = 6000, K = 10 };
     static const int64_t steps[] = {1, -1};
 
-    (void)state;
     for (int in_bulk = 0; in_bulk < 2; in_bulk++) {
         for (uint32_t s = 0; s < 2; s++) {
             rng_init(&world.rng);
@@ -666,18 +659,4 @@ static void test_the_newest_compare_little(void **state)
             end_world();
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fanout_2),
-        cmocka_unit_test(test_fanout_5),
-        cmocka_unit_test(test_fanout_16),
-        cmocka_unit_test(test_fanout_512),
-        cmocka_unit_test(test_full_nodes_with_summaries),
-        cmocka_unit_test(test_bounds_given_up_and_tried_again),
-        cmocka_unit_test(test_the_newest_compare_little),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

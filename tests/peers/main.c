@@ -23,6 +23,7 @@
 #include "tests/bench/filters.h"
 #include "tests/bench/options.h"
 #include "tests/bench/stats.h"
+#include "tests/lib/plain_query.h"
 #include "tests/peers/peers.h"
 #include "tests/reference/engines.h"
 
@@ -141,7 +142,7 @@ static size_t ask_index(const struct run *run, struct index *index, const uint64
                         uint64_t *out)
 {
     const struct index_part part = {.index = index, .filter = filter};
-    struct index_query query = filters_query(&part, 1, run->options->k);
+    struct index_query query = plain_index_query(&part, 1, run->options->k);
     struct index_search *search = NULL;
     uint32_t count = 0;
 

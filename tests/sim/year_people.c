@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* year_people: see year.h. Everything about a message follows from its number. */
+#include "tests/lib/plain_request.h"
 #include "tests/sim/year.h"
 
 #include <inttypes.h>
@@ -183,18 +184,13 @@ static struct year_answer send_deposit(uint32_t number, uint32_t lifetime_s)
     make_filter(rng_below(&rng, PLACES), number, filter);
     make_token(number, token);
     (void)crypto_generichash(hash, sizeof(hash), token, sizeof(token), NULL, 0);
-    request.deposit = (struct hearsay_deposit){
-        .host = host_text(people.notes[number].host),
-        .id = {id, sizeof(id)},
-        .epoch = host->current != NULL ? host->current->number : 0,
-        .filter = {filter, sizeof(filter)},
-        .media_type = {"text/plain", 10},
-        .payload = {payload, make_payload(number, payload)},
-        .has_ttl_s = true,
-        .ttl_s = lifetime_s,
-        .reach_ppm = LIMIT_DISTANCE_PPM,
-        .withdraw_hash = {hash, sizeof(hash)},
-    };
+    request.deposit = plain_deposit(id, filter, sizeof(filter), "");
+    request.deposit.host = host_text(people.notes[number].host);
+    request.deposit.epoch = host->current != NULL ? host->current->number : 0;
+    request.deposit.payload = (struct hearsay_bytes){payload, make_payload(number, payload)};
+    request.deposit.has_ttl_s = true;
+    request.deposit.ttl_s = lifetime_s;
+    request.deposit.withdraw_hash = (struct hearsay_bytes){hash, sizeof(hash)};
     return machine_ask(1 + rng_below(&rng, SENDERS), &request);
 }
 
@@ -428,21 +424,9 @@ void people_query(void)
     struct hearsay_request request = {.kind = HEARSAY_REQUEST_QUERY, .name = "query"};
 
     make_filter(rng_below(people.rng, PLACES), people.next, filter);
-    request.query = (struct hearsay_query){
-        .host = host_text(STREET),
-        .k = 20,
-        .parts = &part,
-        .part_count = 1,
-        .max_distance_ppm = LIMIT_DISTANCE_PPM,
-        .since_ms = INT64_MIN,
-        .until_ms = INT64_MAX,
-        .metric = HEARSAY_METRIC_BITS,
-        .order = HEARSAY_ORDER_SIMILARITY,
-        .scope = HEARSAY_SCOPE_HERE,
-        .wait_ms = LIMIT_WAIT_MS_DEFAULT,
-        .max_staleness_ms = UINT64_MAX,
-        .with_payload = true,
-    };
+    request.query = plain_query(&part, 1, 20);
+    request.query.host = host_text(STREET);
+    request.query.with_payload = true;
     (void)machine_ask_for(&request, take_results, NULL);
 }
 

@@ -8,12 +8,15 @@
 
 #include "proto/codec/codec.h"
 #include "tests/lib/check.h"
+#include "tests/lib/plain_request.h"
+
+enum { ARENA_BYTES = 8 * 1024 * 1024 };
 
 static const uint8_t token[LIMIT_TOKEN_BYTES] = {42}; /* takes every message back */
 
 /* --- fixture ---------------------------------------------------------------------------------- */
 
-static uint32_t number_of(const struct hearsay_bytes *id)
+uint32_t read_fixture_number(const struct hearsay_bytes *id)
 {
     assert_int_equal(id->count, MESSAGE_ID_BYTES);
     return (uint32_t)id->data[0] | (uint32_t)id->data[1] << 8;
@@ -35,55 +38,12 @@ void read_fixture_make_filter(uint32_t number, uint8_t out[READ_FILTER_BYTES])
     }
 }
 
-static void note_payload(struct read_answers *answers, const struct hearsay_bytes *payload)
-{
-    assert_non_null(payload->data);
-    assert_true(payload->count <= sizeof(answers->payload));
-    memcpy(answers->payload, payload->data, payload->count);
-    answers->payload_bytes = payload->count;
-}
-
-static void note_media_type(struct read_answers *answers, const struct hearsay_text *media_type)
-{
-    assert_true(media_type->length < sizeof(answers->media_type));
-    memcpy(answers->media_type, media_type->text, media_type->length);
-    answers->media_type[media_type->length] = '\0';
-}
-
-static void note_page(struct read_answers *answers, const struct hearsay_exported *page)
-{
-    assert_true(page->message_count <= READ_PAGE_MAX);
-    answers->page_count = page->message_count;
-    for (size_t i = 0; i < page->message_count; i++) {
-        const struct hearsay_exported_message *message = &page->messages[i];
-        answers->numbers[i] = number_of(&message->id);
-        assert_int_equal(message->filter.count, READ_FILTER_BYTES);
-        note_payload(answers, &message->payload);
-        answers->page_bytes +=
-            message->filter.count + message->media_type.length + message->payload.count;
-    }
-    if (page->message_count > 0) {
-        const struct hearsay_exported_message *first = &page->messages[0];
-        answers->first = *first;
-        memcpy(answers->first_filter, first->filter.data, READ_FILTER_BYTES);
-        note_media_type(answers, &first->media_type);
-        if (first->withdraw_hash.data != NULL) {
-            assert_int_equal(first->withdraw_hash.count, LIMIT_HASH_BYTES);
-            memcpy(answers->first_hash, first->withdraw_hash.data, LIMIT_HASH_BYTES);
-        }
-    }
-    answers->has_next = page->next.data != NULL;
-    if (answers->has_next) {
-        assert_int_equal(page->next.count, READ_CURSOR_BYTES);
-        memcpy(answers->next, page->next.data, READ_CURSOR_BYTES);
-    }
-}
-
 /* Every answer fits the frame, and the output that was charged for it. */
-static void check_frame(const struct read_fixture *fixture, const struct requester *client,
-                        const struct hearsay_response *response)
+static void on_respond(struct requester *client, const struct hearsay_response *response)
 {
+    struct read_fixture *fixture = ((struct read_client *)client)->fixture;
     struct bytes frame;
+    struct msg_error error;
 
     bytes_init(&frame, alloc_system());
     assert_int_equal(
@@ -91,37 +51,21 @@ static void check_frame(const struct read_fixture *fixture, const struct request
     if (client->work_count == 1) {
         assert_true(client->answer_bytes >= frame.count);
     }
+    arena_reset(&fixture->arena);
+    assert_int_equal(codec_decode_response(frame.data + LIMIT_FRAME_HEADER_BYTES,
+                                           frame.count - LIMIT_FRAME_HEADER_BYTES, &fixture->arena,
+                                           &fixture->answer, &error),
+                     0);
     bytes_deinit(&frame);
-}
-
-static void on_respond(struct requester *client, const struct hearsay_response *response)
-{
-    struct read_fixture *fixture = ((struct read_client *)client)->fixture;
-    struct read_answers *answers = &fixture->answers;
-    const size_t count = answers->count + 1;
-
-    memset(answers, 0, sizeof(*answers));
-    answers->count = count;
-    answers->id = response->id;
-    answers->kind = response->kind;
-    if (response->kind == HEARSAY_RESPONSE_ERROR) {
-        answers->code = response->error.code;
-        memcpy(answers->field, response->error.field, sizeof(answers->field));
-        assert_true(strlen(response->error.message) > 10); /* a sentence, always */
-    } else if (response->kind == HEARSAY_RESPONSE_GOT) {
+    fixture->answers++;
+    if (fixture->answer.kind == HEARSAY_RESPONSE_ERROR) {
+        assert_true(strlen(fixture->answer.error.message) > 10); /* a sentence, always */
+    } else if (fixture->answer.kind == HEARSAY_RESPONSE_GOT) {
         const size_t length = strlen(fixture->got_ids);
         snprintf(fixture->got_ids + length, sizeof(fixture->got_ids) - length, "%u:%.*s ",
                  (unsigned)response->id, (int)response->got.payload.count,
                  (const char *)response->got.payload.data);
-        note_payload(answers, &response->got.payload);
-        note_media_type(answers, &response->got.media_type);
-        answers->numbers[0] = number_of(&response->got.id);
-        answers->deposited_ms = response->got.deposited_ms;
-        answers->expires_ms = response->got.expires_ms;
-    } else if (response->kind == HEARSAY_RESPONSE_EXPORTED) {
-        note_page(answers, &response->exported);
     }
-    check_frame(fixture, client, response);
 }
 
 static void on_work_ended(struct requester *client)
@@ -175,6 +119,7 @@ struct read_fixture *read_fixture_new(const char *frame, const char *cache)
     crypto_generichash(fixture->withdraw_hash, LIMIT_HASH_BYTES, token, sizeof(token), NULL, 0);
     configure(fixture, frame, cache);
     fail_alloc_init(&fixture->alloc);
+    arena_init(&fixture->arena, alloc_system(), ARENA_BYTES);
     fixture->persist = fake_persist_new();
     fixture->client = read_client_new(fixture);
     struct service_options options = fake_clock_options(&fixture->clock);
@@ -198,6 +143,7 @@ void read_fixture_free(struct read_fixture *fixture)
     assert_int_equal(fixture->alloc.live_blocks, 0);
     assert_int_equal(fixture->alloc.live_bytes, 0);
     fake_persist_free(fixture->persist);
+    arena_deinit(&fixture->arena);
     free(fixture);
 }
 
@@ -227,20 +173,17 @@ void read_fixture_deposit_bytes(struct read_fixture *fixture, const char *host, 
 
     read_fixture_make_id(number, id);
     read_fixture_make_filter(number, filter);
-    request.deposit = (struct hearsay_deposit){
-        .host = text_of(host),
-        .id = {id, sizeof(id)},
-        .filter = {filter, sizeof(filter)},
-        .media_type = text_of("text/plain"),
-        .payload = {payload, payload_bytes},
-        .has_ttl_s = true,
-        .ttl_s = ttl_s,
-        .reach_ppm = 1000000 - number,
-        .withdraw_hash = {fixture->withdraw_hash, LIMIT_HASH_BYTES},
-    };
+    request.deposit = plain_deposit(id, filter, sizeof(filter), "");
+    request.deposit.host = text_of(host);
+    request.deposit.payload = (struct hearsay_bytes){payload, payload_bytes};
+    request.deposit.has_ttl_s = true;
+    request.deposit.ttl_s = ttl_s;
+    request.deposit.reach_ppm -= number;
+    request.deposit.withdraw_hash =
+        (struct hearsay_bytes){fixture->withdraw_hash, LIMIT_HASH_BYTES};
     handle(fixture, &request);
     assert_int_equal(fake_persist_commit(fixture->persist), 1);
-    assert_int_equal(fixture->answers.kind, HEARSAY_RESPONSE_DEPOSITED);
+    assert_int_equal(fixture->answer.kind, HEARSAY_RESPONSE_DEPOSITED);
 }
 
 void read_fixture_deposit(struct read_fixture *fixture, uint32_t number, const char *text,
@@ -261,7 +204,7 @@ void read_fixture_withdraw(struct read_fixture *fixture, uint32_t number)
     read_fixture_make_id(number, id);
     handle(fixture, &request);
     assert_int_equal(fake_persist_commit(fixture->persist), 1);
-    assert_int_equal(fixture->answers.kind, HEARSAY_RESPONSE_WITHDRAWN);
+    assert_int_equal(fixture->answer.kind, HEARSAY_RESPONSE_WITHDRAWN);
 }
 
 void read_fixture_send_get(struct read_fixture *fixture, const char *host, uint32_t number)
@@ -296,24 +239,24 @@ void read_fixture_export_page(struct read_fixture *fixture, const uint8_t *after
     fixture->client->client.is_administrator = true;
     read_fixture_send_export(fixture, NULL, after, after == NULL ? 0 : READ_CURSOR_BYTES, limit);
     assert_int_equal(fake_persist_answer_reads(fixture->persist), 1);
-    assert_int_equal(fixture->answers.kind, HEARSAY_RESPONSE_EXPORTED);
-    assert_int_equal(fixture->answers.id, 700);
+    assert_int_equal(fixture->answer.kind, HEARSAY_RESPONSE_EXPORTED);
+    assert_int_equal(fixture->answer.id, 700);
 }
 
 void read_fixture_expect_error(const struct read_fixture *fixture, uint64_t id,
                                enum msg_error_code code, const char *field)
 {
-    assert_int_equal(fixture->answers.kind, HEARSAY_RESPONSE_ERROR);
-    assert_int_equal(fixture->answers.id, id);
-    assert_int_equal(fixture->answers.code, code);
-    assert_string_equal(fixture->answers.field, field);
+    assert_int_equal(fixture->answer.kind, HEARSAY_RESPONSE_ERROR);
+    assert_int_equal(fixture->answer.id, id);
+    assert_int_equal(fixture->answer.error.code, code);
+    assert_string_equal(fixture->answer.error.field, field);
 }
 
 void read_fixture_expect_page(const struct read_fixture *fixture, size_t count,
                               const uint32_t *numbers)
 {
-    assert_int_equal(fixture->answers.page_count, count);
+    assert_int_equal(fixture->answer.exported.message_count, count);
     for (size_t i = 0; i < count; i++) {
-        assert_int_equal(fixture->answers.numbers[i], numbers[i]);
+        assert_int_equal(read_fixture_number(&fixture->answer.exported.messages[i].id), numbers[i]);
     }
 }

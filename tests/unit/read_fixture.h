@@ -2,7 +2,7 @@
 /*
  * read_fixture: what the tests of Get and of Export share: a service with two hosts, "a", which is
  * the first, and "b", over a store in memory, a clock that the test sets, and no loop. What is
- * answered is also encoded: it must fit the frame that was promised.
+ * answered goes through the codec: it must fit the frame that was promised.
  */
 #ifndef TESTS_UNIT_READ_FIXTURE_H
 #define TESTS_UNIT_READ_FIXTURE_H
@@ -19,28 +19,6 @@ enum {
     READ_PAYLOAD_MAX = 1900
 };
 
-/* The last response, and how many there were. */
-struct read_answers {
-    size_t count;
-    uint64_t id;
-    enum hearsay_response_kind kind;
-    enum msg_error_code code;
-    char field[LIMIT_FIELD_BYTES + 1];
-    int64_t deposited_ms;
-    int64_t expires_ms;
-    char media_type[32];
-    uint8_t payload[READ_PAYLOAD_MAX]; /* of Got, or of the last message on the page */
-    size_t payload_bytes;
-    uint32_t numbers[READ_PAGE_MAX]; /* of the page's messages */
-    size_t page_count;
-    size_t page_bytes;                     /* of filters, media types and payloads */
-    struct hearsay_exported_message first; /* without what it points to */
-    uint8_t first_filter[READ_FILTER_BYTES];
-    uint8_t first_hash[LIMIT_HASH_BYTES];
-    uint8_t next[READ_CURSOR_BYTES];
-    bool has_next;
-};
-
 /* As a session does, it stays while work is under way, and a gone one goes with the last of it. */
 struct read_client {
     struct requester client; /* first */
@@ -54,7 +32,9 @@ struct read_fixture {
     struct persist *persist;
     struct service *service;
     struct fake_clock clock;
-    struct read_answers answers;
+    struct arena arena;
+    struct hearsay_response answer; /* the latest, decoded; its memory is the arena's */
+    size_t answers;
     char got_ids[128];                       /* of all the requests answered by Got, in order */
     uint8_t withdraw_hash[LIMIT_HASH_BYTES]; /* of every deposit */
 };
@@ -72,6 +52,7 @@ void read_fixture_advance(struct read_fixture *fixture, int64_t ms);
 
 /* Of messages. */
 void read_fixture_make_id(uint32_t number, uint8_t out[MESSAGE_ID_BYTES]);
+uint32_t read_fixture_number(const struct hearsay_bytes *id);
 void read_fixture_make_filter(uint32_t number, uint8_t out[READ_FILTER_BYTES]);
 
 /* These are committed, and succeed. `host` NULL: none is named. */

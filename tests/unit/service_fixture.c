@@ -10,6 +10,7 @@
 #include "daemon/config/options.h"
 #include "daemon/system/container.h"
 #include "tests/lib/check.h"
+#include "tests/lib/plain_request.h"
 
 enum { TEXT_MAX = 64 * 1024 };
 
@@ -130,17 +131,11 @@ void service_fixture_send_deposit(struct service_fixture *fixture, const char *h
     service_fixture_make_filter(filter);
     service_fixture_make_id(number, id);
     crypto_generichash(hash, sizeof(hash), token, sizeof(token), NULL, 0);
-    request.deposit = (struct hearsay_deposit){
-        .host = {host, strlen(host)},
-        .id = {id, sizeof(id)},
-        .filter = {filter, sizeof(filter)},
-        .media_type = {"text/plain", 10},
-        .payload = {(const uint8_t *)"hello", 5},
-        .has_ttl_s = true,
-        .ttl_s = ttl_s,
-        .reach_ppm = LIMIT_DISTANCE_PPM,
-        .withdraw_hash = {hash, sizeof(hash)},
-    };
+    request.deposit = plain_deposit(id, filter, sizeof(filter), "hello");
+    request.deposit.host = (struct hearsay_text){host, strlen(host)};
+    request.deposit.has_ttl_s = true;
+    request.deposit.ttl_s = ttl_s;
+    request.deposit.withdraw_hash = (struct hearsay_bytes){hash, sizeof(hash)};
     handler_handle(fixture->service, &fixture->client, &request);
 }
 
@@ -170,18 +165,8 @@ void service_fixture_send_query(struct service_fixture *fixture, const char *hos
     struct hearsay_request request = {.id = 77, .kind = HEARSAY_REQUEST_QUERY};
 
     service_fixture_make_filter(filter);
-    request.query = (struct hearsay_query){
-        .host = {host, strlen(host)},
-        .k = 100,
-        .parts = &part,
-        .part_count = 1,
-        .max_distance_ppm = LIMIT_DISTANCE_PPM,
-        .since_ms = INT64_MIN,
-        .until_ms = INT64_MAX,
-        .metric = HEARSAY_METRIC_BITS,
-        .order = HEARSAY_ORDER_SIMILARITY,
-        .scope = HEARSAY_SCOPE_HERE,
-    };
+    request.query = plain_query(&part, 1, 100);
+    request.query.host = (struct hearsay_text){host, strlen(host)};
     handler_handle(fixture->service, &fixture->client, &request);
 }
 

@@ -6,11 +6,10 @@
 
 enum { SHARE = 4, MOST = 1000 };
 
-static void what_was_spent_leaks_away(void **state)
+TEST(what_was_spent_leaks_away)
 {
     struct account account = {0};
 
-    (void)state;
     account_spend(&account, 100, 60, MOST);
     assert_int_equal(account.spent_ns, 60);
     account_leak(&account, 140, SHARE);
@@ -23,11 +22,10 @@ static void what_was_spent_leaks_away(void **state)
     assert_int_equal(account.spent_ns, 0);
 }
 
-static void no_more_than_the_most(void **state)
+TEST(no_more_than_the_most)
 {
     struct account account = {0};
 
-    (void)state;
     account_spend(&account, 10, MOST - 1, MOST);
     account_spend(&account, 20, UINT64_MAX, MOST);
     assert_int_equal(account.spent_ns, MOST);
@@ -36,11 +34,10 @@ static void no_more_than_the_most(void **state)
 }
 
 /* Tests and emulators have such clocks; nobody is let off, and nothing is stuck for it. */
-static void a_clock_that_goes_back(void **state)
+TEST(a_clock_that_goes_back)
 {
     struct account account = {0};
 
-    (void)state;
     account_spend(&account, 1000000, 100, MOST);
     account_leak(&account, 400, SHARE);
     assert_int_equal(account.spent_ns, 100);
@@ -49,13 +46,12 @@ static void a_clock_that_goes_back(void **state)
 }
 
 /* Whoever takes less than the share in the long run never has more than one helping. */
-static void a_steady_taker(void **state)
+TEST(a_steady_taker)
 {
     struct account modest = {0};
     struct account greedy = {0};
     uint64_t now_ns = 0;
 
-    (void)state;
     for (int i = 0; i < 1000; i++) {
         now_ns += 100;
         account_leak(&modest, now_ns, SHARE);
@@ -65,16 +61,4 @@ static void a_steady_taker(void **state)
     }
     assert_true(modest.spent_ns <= 100 / SHARE);
     assert_true(greedy.spent_ns >= MOST - 2);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_was_spent_leaks_away),
-        cmocka_unit_test(no_more_than_the_most),
-        cmocka_unit_test(a_clock_that_goes_back),
-        cmocka_unit_test(a_steady_taker),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

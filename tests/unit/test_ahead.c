@@ -103,9 +103,8 @@ static void check_visits(int64_t count, int last_rc, size_t (*length_of)(int64_t
     }
 }
 
-static void rows_come_in_order(void **state)
+TEST(rows_come_in_order)
 {
-    (void)state;
     check_visits(0, SQLITE_DONE, short_rows, 0);
     check_visits(1, SQLITE_DONE, short_rows, 0);
     check_visits(STORE_AHEAD_ROWS, SQLITE_DONE, short_rows, 0);
@@ -114,31 +113,18 @@ static void rows_come_in_order(void **state)
 }
 
 /* The messages before a row that cannot be read are visited first, as without reading ahead. */
-static void a_failure_comes_in_its_place(void **state)
+TEST(a_failure_comes_in_its_place)
 {
-    (void)state;
     check_visits(0, SQLITE_CORRUPT, short_rows, 0);
     check_visits(MANY, SQLITE_CORRUPT, short_rows, 0);
     check_visits(MANY, SQLITE_FULL, short_rows, 0);
     check_visits(41, SQLITE_IOERR, uneven_rows, 0);
 }
 
-static void the_visitor_ends_it(void **state)
+TEST(the_visitor_ends_it)
 {
-    (void)state;
     check_visits(MANY, SQLITE_DONE, short_rows, 1);
     check_visits(MANY, SQLITE_DONE, short_rows, STORE_AHEAD_ROWS);
     check_visits(MANY, SQLITE_CORRUPT, short_rows, MANY);
     check_visits(200, SQLITE_DONE, uneven_rows, 100);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_come_in_order),
-        cmocka_unit_test(a_failure_comes_in_its_place),
-        cmocka_unit_test(the_visitor_ends_it),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,11 +6,10 @@
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 
-static void test_multiply_finds_overflow(void **state)
+TEST(test_multiply_finds_overflow)
 {
     size_t out = 77;
 
-    (void)state;
     assert_true(alloc_multiply(0, SIZE_MAX, &out));
     assert_int_equal(out, 0);
     assert_true(alloc_multiply(SIZE_MAX, 1, &out));
@@ -22,11 +21,10 @@ static void test_multiply_finds_overflow(void **state)
     assert_int_equal(out, 77); /* untouched on failure */
 }
 
-static void test_system_allocates_resizes_and_frees(void **state)
+TEST(test_system_allocates_resizes_and_frees)
 {
     const struct alloc *system = alloc_system();
 
-    (void)state;
     char *block = alloc_zeroed(system, 10, 3);
     assert_non_null(block);
     for (size_t i = 0; i < 30; i++) {
@@ -43,11 +41,10 @@ static void test_system_allocates_resizes_and_frees(void **state)
     alloc_release(system, NULL);
 }
 
-static void test_nothing_and_too_much_are_refused(void **state)
+TEST(test_nothing_and_too_much_are_refused)
 {
     struct fail_alloc fail;
 
-    (void)state;
     fail_alloc_init(&fail);
     assert_null(alloc_array(&fail.alloc, 0, 8));
     assert_null(alloc_array(&fail.alloc, 8, 0));
@@ -60,14 +57,4 @@ static void test_nothing_and_too_much_are_refused(void **state)
     assert_int_equal(fail.live_blocks, 1);
     alloc_release(&fail.alloc, block);
     assert_int_equal(fail.live_bytes, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_multiply_finds_overflow),
-        cmocka_unit_test(test_system_allocates_resizes_and_frees),
-        cmocka_unit_test(test_nothing_and_too_much_are_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,13 +9,12 @@
 
 enum { PIECES = 400 };
 
-static void test_pieces_are_aligned_and_do_not_overlap(void **state)
+TEST(test_pieces_are_aligned_and_do_not_overlap)
 {
     struct fail_alloc memory;
     struct arena arena;
     uint8_t *pieces[PIECES];
 
-    (void)state;
     fail_alloc_init(&memory);
     arena_init(&arena, &memory.alloc, 1 << 20);
     assert_int_equal(memory.requests, 0); /* nothing before it is needed */
@@ -37,9 +36,8 @@ static void test_pieces_are_aligned_and_do_not_overlap(void **state)
     assert_int_equal(memory.live_blocks, 0);
 }
 
-static void test_budget_is_never_exceeded(void **state)
+TEST(test_budget_is_never_exceeded)
 {
-    (void)state;
     for (size_t limit = 0; limit < 20000; limit += 997) {
         struct fail_alloc memory;
         struct arena arena;
@@ -60,11 +58,10 @@ static void test_budget_is_never_exceeded(void **state)
 }
 
 /* A piece that fits the budget is given although a doubled block would not fit. */
-static void test_budget_can_be_used_up(void **state)
+TEST(test_budget_can_be_used_up)
 {
     struct arena arena;
 
-    (void)state;
     arena_init(&arena, alloc_system(), 100000);
     assert_non_null(arena_take(&arena, 40000));
     assert_non_null(arena_take(&arena, 50000));
@@ -74,12 +71,11 @@ static void test_budget_can_be_used_up(void **state)
     arena_deinit(&arena);
 }
 
-static void test_reset_keeps_one_small_block(void **state)
+TEST(test_reset_keeps_one_small_block)
 {
     struct fail_alloc memory;
     struct arena arena;
 
-    (void)state;
     fail_alloc_init(&memory);
     arena_init(&arena, &memory.alloc, 1 << 22);
     for (size_t i = 0; i < 100; i++) {
@@ -100,11 +96,10 @@ static void test_reset_keeps_one_small_block(void **state)
 }
 
 /* The block that a reset keeps has nothing of the message before: no text that has gone. */
-static void test_reset_overwrites(void **state)
+TEST(test_reset_overwrites)
 {
     struct arena arena;
 
-    (void)state;
     arena_init(&arena, alloc_system(), 1 << 20);
     uint8_t *room = arena_take(&arena, 3000);
     memset(room, 0xff, 3000);
@@ -116,12 +111,11 @@ static void test_reset_overwrites(void **state)
     arena_deinit(&arena);
 }
 
-static void test_zeroed_memory_and_overflow(void **state)
+TEST(test_zeroed_memory_and_overflow)
 {
     struct arena arena;
     uint8_t *room;
 
-    (void)state;
     arena_init(&arena, alloc_system(), 1 << 20);
     memset(arena_take(&arena, 3000), 0xff, 3000);
     arena_reset(&arena);
@@ -140,13 +134,12 @@ static void test_zeroed_memory_and_overflow(void **state)
 }
 
 /* Memory running out is not the budget's refusal, and what was taken before stays. */
-static void test_failed_allocation(void **state)
+TEST(test_failed_allocation)
 {
     struct fail_alloc memory;
     struct arena arena;
     char *kept;
 
-    (void)state;
     fail_alloc_init(&memory);
     fail_alloc_arm(&memory, 2);
     arena_init(&arena, &memory.alloc, 1 << 20);
@@ -161,27 +154,10 @@ static void test_failed_allocation(void **state)
     assert_int_equal(memory.live_bytes, 0);
 }
 
-static void test_zeroed_one_can_be_given_back(void **state)
+TEST(test_zeroed_one_can_be_given_back)
 {
     struct arena arena = {0};
 
-    (void)state;
     arena_deinit(&arena);
     arena_reset(&arena);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_pieces_are_aligned_and_do_not_overlap),
-        cmocka_unit_test(test_budget_is_never_exceeded),
-        cmocka_unit_test(test_budget_can_be_used_up),
-        cmocka_unit_test(test_reset_keeps_one_small_block),
-        cmocka_unit_test(test_reset_overwrites),
-        cmocka_unit_test(test_zeroed_memory_and_overflow),
-        cmocka_unit_test(test_failed_allocation),
-        cmocka_unit_test(test_zeroed_one_can_be_given_back),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -88,9 +88,8 @@ static void free_list(struct options *options)
 }
 
 /* Each kind lands in its field; words may stand between options. */
-static void test_kinds(void **state)
+TEST(test_kinds)
 {
-    (void)state;
     struct options options;
     memset(&options, 0, sizeof(options));
     char sentence[ARGS_SENTENCE_BYTES];
@@ -114,9 +113,8 @@ static void test_kinds(void **state)
 }
 
 /* Every mistake is named, with the nearest option where there is one. */
-static void test_mistakes(void **state)
+TEST(test_mistakes)
 {
-    (void)state;
     static const struct {
         const char *words[4];
         const char *said;
@@ -153,9 +151,8 @@ static void test_mistakes(void **state)
     }
 }
 
-static void test_nearest(void **state)
+TEST(test_nearest)
 {
-    (void)state;
     static const char *const names[] = {"deposit", "query", "withdraw"};
     assert_string_equal(args_nearest("qeury", names, 3), "query");
     assert_string_equal(args_nearest("depo", names, 3), "deposit");
@@ -173,9 +170,8 @@ static void test_nearest(void **state)
 }
 
 /* What is printed reads back, in the unit that people would choose. */
-static void test_printed_durations(void **state)
+TEST(test_printed_durations)
 {
-    (void)state;
     static const struct {
         uint64_t ms;
         const char *text;
@@ -199,9 +195,8 @@ static void test_printed_durations(void **state)
     assert_true(ms == UINT64_MAX);
 }
 
-static void test_durations(void **state)
+TEST(test_durations)
 {
-    (void)state;
     static const struct {
         const char *text;
         uint64_t ms;
@@ -230,9 +225,8 @@ static void test_durations(void **state)
 }
 
 /* All millionths are exact, as text and as JSON numbers. */
-static void test_distances(void **state)
+TEST(test_distances)
 {
-    (void)state;
     uint32_t value = 0;
     static const struct {
         const char *text;
@@ -265,9 +259,8 @@ static void test_distances(void **state)
     assert_int_equal(number_round_distance(-0.1, &value), NUMBER_REFUSED);
 }
 
-static void test_hex(void **state)
+TEST(test_hex)
 {
-    (void)state;
     uint8_t bytes[2] = {0};
     assert_int_equal(number_parse_hex("00fF", bytes, 2), 0);
     assert_int_equal(bytes[1], 255);
@@ -275,18 +268,4 @@ static void test_hex(void **state)
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         assert_int_equal(number_parse_hex(bad[i], bytes, 2), NUMBER_REFUSED);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_mistakes),
-        cmocka_unit_test(test_nearest),
-        cmocka_unit_test(test_durations),
-        cmocka_unit_test(test_printed_durations),
-        cmocka_unit_test(test_distances),
-        cmocka_unit_test(test_hex),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@
 #include "core/filter/bloom.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
+#include "tests/lib/plain_query.h"
 #include "tests/reference/check.h"
 
 enum { BITS = 64, HOSTS = 2, SECOND_MS = 1000, MANY = 6000 };
@@ -218,10 +219,8 @@ static size_t unarranged(struct fixture *fixture, uint32_t host)
 /* --- when ------------------------------------------------------------------------------------- */
 
 /* Few messages are one node, which is compared in order anyway. */
-static void few_messages_are_left_alone(void **state)
+TEST_OF(few_messages_are_left_alone, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
-
     assert_false(quiet_tick(fixture));
     admit_many(fixture, 0, 0, 4096);
     assert_false(tick(fixture));
@@ -232,10 +231,8 @@ static void few_messages_are_left_alone(void **state)
 }
 
 /* Without queries a quarter of all has to be new, however fast it came. */
-static void a_quarter_is_worth_it(void **state)
+TEST_OF(a_quarter_is_worth_it, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
-
     admit_many(fixture, 0, 0, 40000);
     assert_true(tick(fixture));
     go_through(fixture, 500);
@@ -257,12 +254,7 @@ static void search(struct fixture *fixture, uint32_t host, uint32_t wanted)
 {
     const uint64_t filter = filter_of(wanted);
     const struct index_part part = {.index = index_of(fixture, host), .filter = &filter};
-    const struct index_query query = {.parts = &part,
-                                      .part_count = 1,
-                                      .k = 5,
-                                      .max_distance_ppm = DISTANCE_ONE_PPM,
-                                      .since_ms = INT64_MIN,
-                                      .until_ms = INT64_MAX};
+    const struct index_query query = plain_index_query(&part, 1, 5);
     struct index_search *search = NULL;
 
     assert_int_equal(index_search_new(&fixture->alloc.alloc, &query, &search), 0);
@@ -272,9 +264,8 @@ static void search(struct fixture *fixture, uint32_t host, uint32_t wanted)
 }
 
 /* What queries compare more than after the last rebuild pays for the next one. */
-static void queries_make_it_due(void **state)
+TEST_OF(queries_make_it_due, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
     uint32_t searches = 0;
 
     admit_many(fixture, 0, 0, 5000);
@@ -300,10 +291,8 @@ static void queries_make_it_due(void **state)
 }
 
 /* Where messages went, those that are left are arranged, too. */
-static void removals_count(void **state)
+TEST_OF(removals_count, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
-
     admit_many(fixture, 0, 0, 16000);
     assert_true(tick(fixture));
     go_through(fixture, 0);
@@ -320,10 +309,8 @@ static void removals_count(void **state)
 }
 
 /* One at a time: the one first that has the most to be arranged. */
-static void hosts_take_turns(void **state)
+TEST_OF(hosts_take_turns, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
-
     admit_many(fixture, 0, 0, 5000);
     admit_many(fixture, 1, 0, 6000);
     assert_true(tick(fixture));
@@ -342,10 +329,8 @@ static void hosts_take_turns(void **state)
     assert_int_equal(unarranged(fixture, 0), 0);
 }
 
-static void without_a_worker_nothing_happens(void **state)
+TEST_OF(without_a_worker_nothing_happens, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
-
     arrange_init(&fixture->arrange, NULL, &fixture->working);
     admit_many(fixture, 0, 0, MANY);
     assert_false(quiet_tick(fixture));
@@ -379,12 +364,7 @@ static void check_answers(struct fixture *fixture, uint32_t host, uint32_t count
     enum { K = 5 };
     const uint64_t filter = filter_of(wanted);
     const struct index_part part = {.index = index_of(fixture, host), .filter = &filter};
-    const struct index_query query = {.parts = &part,
-                                      .part_count = 1,
-                                      .k = K,
-                                      .max_distance_ppm = DISTANCE_ONE_PPM,
-                                      .since_ms = INT64_MIN,
-                                      .until_ms = INT64_MAX};
+    const struct index_query query = plain_index_query(&part, 1, K);
     struct index_search *search = NULL;
     uint32_t best[K];
     uint32_t found = 0;
@@ -419,10 +399,9 @@ static void check_answers(struct fixture *fixture, uint32_t host, uint32_t count
  * first, however few messages there are; before that turn nothing is. Answers
  * are exact at every moment.
  */
-static void loaded_messages_are_arranged(void **state)
+TEST_OF(loaded_messages_are_arranged, struct fixture *fixture, setup, teardown)
 {
     enum { FEW = 300 };
-    struct fixture *fixture = *state;
     unsigned turns = 0;
 
     arrange_init(&fixture->arrange, &fixture->worker.worker, &fixture->working);
@@ -454,19 +433,15 @@ static void loaded_messages_are_arranged(void **state)
 }
 
 /* Nothing was loaded: there is nothing to do. */
-static void nothing_loaded_is_nothing_to_do(void **state)
+TEST_OF(nothing_loaded_is_nothing_to_do, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
-
     arrange_loaded(&fixture->arrange, fixture->hosts, HOSTS, fixture->now_ms);
     assert_false(arrange_is_active(&fixture->arrange));
 }
 
 /* Without memory for it the messages stay as they are, and a minute later it is tried again. */
-static void loading_may_fail(void **state)
+TEST_OF(loading_may_fail, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
-
     admit_many(fixture, 0, 0, 100);
     arrange_loaded(&fixture->arrange, fixture->hosts, HOSTS, fixture->now_ms);
     fail_alloc_arm(&fixture->alloc, 1);
@@ -485,10 +460,8 @@ static void loading_may_fail(void **state)
 }
 
 /* A daemon that stops meanwhile does not begin the next index. */
-static void stops_before_all_is_arranged(void **state)
+TEST_OF(stops_before_all_is_arranged, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
-
     admit_many(fixture, 0, 0, 100);
     admit_many(fixture, 1, 0, 200);
     arrange_loaded(&fixture->arrange, fixture->hosts, HOSTS, fixture->now_ms);
@@ -515,9 +488,8 @@ static void change(struct fixture *fixture, uint32_t step)
     admit_many(fixture, 0, 2 * step + 1, 1);
 }
 
-static void changes_in_each_phase_are_kept(void **state)
+TEST_OF(changes_in_each_phase_are_kept, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
     uint32_t step = 0;
 
     admit_many(fixture, 0, 0, MANY);
@@ -579,22 +551,22 @@ static void stop_at(struct fixture *fixture, enum arrange_phase phase)
     assert_int_equal(figures_of(fixture).failed, 0);
 }
 
-static void stops_while_copying(void **state)
+TEST_WITH(stops_while_copying, setup, teardown)
 {
     stop_at(*state, ARRANGE_COPYING);
 }
 
-static void stops_while_arranging(void **state)
+TEST_WITH(stops_while_arranging, setup, teardown)
 {
     stop_at(*state, ARRANGE_ARRANGING);
 }
 
-static void stops_while_following(void **state)
+TEST_WITH(stops_while_following, setup, teardown)
 {
     stop_at(*state, ARRANGE_FOLLOWING);
 }
 
-static void stops_while_freeing(void **state)
+TEST_WITH(stops_while_freeing, setup, teardown)
 {
     stop_at(*state, ARRANGE_FREEING);
 }
@@ -602,9 +574,8 @@ static void stops_while_freeing(void **state)
 /* --- failing ---------------------------------------------------------------------------------- */
 
 /* Whichever allocation fails, messages are served on, and after a while it is tried again. */
-static void memory_may_fail(void **state)
+TEST_OF(memory_may_fail, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
     bool failed = true;
 
     admit_many(fixture, 0, 0, 5000);
@@ -636,10 +607,8 @@ static void memory_may_fail(void **state)
 }
 
 /* So much comes and goes while the worker works that to bring it over would take too long. */
-static void too_much_may_change(void **state)
+TEST_OF(too_much_may_change, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
-
     admit_many(fixture, 0, 0, MANY);
     assert_true(tick(fixture));
     turn_while_busy(fixture);
@@ -655,29 +624,4 @@ static void too_much_may_change(void **state)
     assert_true(tick(fixture)); /* a burst is over soon, and does not have to wait for a minute */
     go_through(fixture, 0);
     assert_int_equal(figures_of(fixture).done, 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(few_messages_are_left_alone, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_quarter_is_worth_it, setup, teardown),
-        cmocka_unit_test_setup_teardown(queries_make_it_due, setup, teardown),
-        cmocka_unit_test_setup_teardown(removals_count, setup, teardown),
-        cmocka_unit_test_setup_teardown(hosts_take_turns, setup, teardown),
-        cmocka_unit_test_setup_teardown(without_a_worker_nothing_happens, setup, teardown),
-        cmocka_unit_test_setup_teardown(loaded_messages_are_arranged, setup, teardown),
-        cmocka_unit_test_setup_teardown(nothing_loaded_is_nothing_to_do, setup, teardown),
-        cmocka_unit_test_setup_teardown(loading_may_fail, setup, teardown),
-        cmocka_unit_test_setup_teardown(stops_before_all_is_arranged, setup, teardown),
-        cmocka_unit_test_setup_teardown(changes_in_each_phase_are_kept, setup, teardown),
-        cmocka_unit_test_setup_teardown(stops_while_copying, setup, teardown),
-        cmocka_unit_test_setup_teardown(stops_while_arranging, setup, teardown),
-        cmocka_unit_test_setup_teardown(stops_while_following, setup, teardown),
-        cmocka_unit_test_setup_teardown(stops_while_freeing, setup, teardown),
-        cmocka_unit_test_setup_teardown(memory_may_fail, setup, teardown),
-        cmocka_unit_test_setup_teardown(too_much_may_change, setup, teardown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -157,9 +157,8 @@ static uint32_t tokens_of(struct sender *sender)
 /* --- the way of an ask ------------------------------------------------------------------------ */
 
 /* Sent in the next turn, with the time that is left; answered once, by the bridge that has it. */
-static void an_answer_ends_a_wait(void **state)
+TEST_WITH(an_answer_ends_a_wait, setup, teardown)
 {
-    (void)state;
     assert_false(asks_serves(service, &service->hosts[0]));
     assert_false(begin(0, &phones[0]));
     serve(&bridge, "campus");
@@ -186,9 +185,8 @@ static void an_answer_ends_a_wait(void **state)
 }
 
 /* By its time; by a bridge that goes, or serves no more; by a phone that goes; by memory. */
-static void a_wait_ends_without_an_answer(void **state)
+TEST_WITH(a_wait_ends_without_an_answer, setup, teardown)
 {
-    (void)state;
     serve(&bridge, "campus");
     assert_true(begin(0, &phones[0]));
     fake_clock_advance(&fixture->clock, PATIENCE_MS - 1);
@@ -217,10 +215,9 @@ static void a_wait_ends_without_an_answer(void **state)
 }
 
 /* A hood has one bridge: the one that said so last. Names may come twice. */
-static void the_last_bridge_serves(void **state)
+TEST_WITH(the_last_bridge_serves, setup, teardown)
 {
     const struct hearsay_text twice[] = {{"campus", 6}, {"campus", 6}, {"town", 4}};
-    (void)state;
 
     serve(&bridge, "campus");
     assert_int_equal(asks_serve(service, &other.requester, twice, 3), 0);
@@ -239,10 +236,9 @@ static void the_last_bridge_serves(void **state)
 
 /* So many at a bridge, so many of one sender, so many of all. If all wait, an unsent ask of whoever
  * has most ends for one of a sender with fewer, and it is none that was sent. */
-static void asks_are_bounded(void **state)
+TEST_WITH(asks_are_bounded, setup, teardown)
 {
     size_t count = 0;
-    (void)state;
 
     serve(&bridge, "campus");
     for (; count < ASKS_OF_ONE; count++) {
@@ -278,9 +274,8 @@ static void asks_are_bounded(void **state)
 }
 
 /* Each sender has its turn, however many another one asks. */
-static void senders_take_turns(void **state)
+TEST_WITH(senders_take_turns, setup, teardown)
 {
-    (void)state;
     serve(&bridge, "campus");
     limit(&phones[0], 1);
     limit(&phones[1], 1); /* the same address */
@@ -309,9 +304,8 @@ static void senders_take_turns(void **state)
 /* --- tokens ----------------------------------------------------------------------------------- */
 
 /* What was asked is paid, the rest comes back: by an answer, by silence, and for who has gone. */
-static void peers_are_paid(void **state)
+TEST_WITH(peers_are_paid, setup, teardown)
 {
-    (void)state;
     serve(&bridge, "campus");
     limit(&phones[0], 1);
     struct sender *sender = phones[0].requester.sender;
@@ -349,9 +343,8 @@ static void peers_are_paid(void **state)
 }
 
 /* One that takes no more than eight peers holds no tokens: it ends with its client. */
-static void who_paid_nothing_waits_for_nothing(void **state)
+TEST_WITH(who_paid_nothing_waits_for_nothing, setup, teardown)
 {
-    (void)state;
     serve(&bridge, "campus");
     limit(&phones[0], 1);
     service->asks.bridges->peers = ASKS_FREE;
@@ -366,10 +359,9 @@ static void who_paid_nothing_waits_for_nothing(void **state)
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-static void without_memory_nobody_serves(void **state)
+TEST_WITH(without_memory_nobody_serves, setup, teardown)
 {
     const struct hearsay_text hood[] = {{"campus", 6}};
-    (void)state;
 
     fail_alloc_arm(&fixture->alloc, 1);
     assert_int_equal(asks_serve(service, &bridge.requester, hood, 1), -ERR_NOMEM);
@@ -379,19 +371,8 @@ static void without_memory_nobody_serves(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(an_answer_ends_a_wait, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_wait_ends_without_an_answer, setup, teardown),
-        cmocka_unit_test_setup_teardown(the_last_bridge_serves, setup, teardown),
-        cmocka_unit_test_setup_teardown(asks_are_bounded, setup, teardown),
-        cmocka_unit_test_setup_teardown(senders_take_turns, setup, teardown),
-        cmocka_unit_test_setup_teardown(peers_are_paid, setup, teardown),
-        cmocka_unit_test_setup_teardown(who_paid_nothing_waits_for_nothing, setup, teardown),
-        cmocka_unit_test_setup_teardown(without_memory_nobody_serves, setup, teardown),
-    };
-
     if (sodium_init() < 0) {
         return 1;
     }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return check_run(NULL, NULL);
 }

@@ -463,11 +463,10 @@ static void check_limits(const struct bits_kernels *kernels)
 }
 
 /* Every table that runs here agrees with the definition, for every length that a profile has. */
-static void test_tables_agree_with_plain_c(void **state)
+TEST(test_tables_agree_with_plain_c)
 {
     struct rng rng;
 
-    (void)state;
     rng_init(&rng);
     for (size_t l = 0; l < sizeof levels / sizeof levels[0]; l++) {
         const struct bits_kernels *kernels = bits_table(levels[l]);
@@ -483,9 +482,8 @@ static void test_tables_agree_with_plain_c(void **state)
     }
 }
 
-static void test_selection(void **state)
+TEST(test_selection)
 {
-    (void)state;
     assert_non_null(bits_table(BITS_SCALAR));
     assert_ptr_equal(bits_select(BITS_SCALAR), bits_table(BITS_SCALAR));
     for (size_t l = 0; l < sizeof levels / sizeof levels[0]; l++) {
@@ -498,11 +496,10 @@ static void test_selection(void **state)
     }
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
     enum bits_level level = BITS_AVX2;
 
-    (void)state;
     for (size_t l = 0; l < sizeof levels / sizeof levels[0]; l++) {
         assert_int_equal(bits_level_parse(level_names[l], &level), 0);
         assert_int_equal(level, levels[l]);
@@ -513,14 +510,4 @@ static void test_names(void **state)
     assert_int_equal(bits_level_parse("", &level), BITS_UNKNOWN);
     assert_int_equal(bits_level_parse("avx51", &level), BITS_UNKNOWN);
     assert_int_equal(level, BITS_AVX2);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tables_agree_with_plain_c),
-        cmocka_unit_test(test_selection),
-        cmocka_unit_test(test_names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

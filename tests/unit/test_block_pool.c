@@ -49,9 +49,8 @@ static void give(struct fixture *fixture, void *block)
     assert_true(fixture->pool.kept_bytes <= BLOCK_POOL_KEPT_BYTES);
 }
 
-static void freed_block_is_handed_out_again(void **state)
+TEST_OF(freed_block_is_handed_out_again, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
     uint8_t *first = take(fixture, 64 * 1024);
 
     give(fixture, first);
@@ -65,9 +64,8 @@ static void freed_block_is_handed_out_again(void **state)
 }
 
 /* A connection may keep a short buffer for a long time, so it must not get a large block for it. */
-static void much_larger_block_is_not_handed_out(void **state)
+TEST_OF(much_larger_block_is_not_handed_out, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
     uint8_t *large = take(fixture, 64 * 1024);
 
     give(fixture, large);
@@ -77,10 +75,8 @@ static void much_larger_block_is_not_handed_out(void **state)
     assert_int_equal(fixture->upstream.live_blocks, 2);
 }
 
-static void small_and_huge_blocks_are_not_kept(void **state)
+TEST_OF(small_and_huge_blocks_are_not_kept, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
-
     give(fixture, take(fixture, BLOCK_POOL_BLOCK_MIN - 1));
     give(fixture, take(fixture, BLOCK_POOL_BLOCK_MAX + 1));
     assert_int_equal(fixture->upstream.live_blocks, 0);
@@ -89,10 +85,9 @@ static void small_and_huge_blocks_are_not_kept(void **state)
     assert_int_equal(fixture->upstream.live_blocks, 2);
 }
 
-static void what_is_kept_is_bounded(void **state)
+TEST_OF(what_is_kept_is_bounded, struct fixture *fixture, setup, teardown)
 {
     enum { BLOCKS = 100, BYTES = 48 * 1024 };
-    struct fixture *fixture = *state;
     uint8_t *blocks[BLOCKS];
 
     for (size_t i = 0; i < BLOCKS; i++) {
@@ -107,10 +102,8 @@ static void what_is_kept_is_bounded(void **state)
 }
 
 /* Whether the block grows into a kept block or not, it keeps its bytes. */
-static void resize_keeps_bytes(void **state)
+TEST_OF(resize_keeps_bytes, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
-
     give(fixture, take(fixture, 16 * 1024));
     uint8_t *block = take(fixture, 100);
     for (size_t bytes = 100; bytes < 1024 * 1024; bytes *= 3) {
@@ -128,9 +121,8 @@ static void resize_keeps_bytes(void **state)
     give(fixture, block);
 }
 
-static void failure_leaves_block_as_it_was(void **state)
+TEST_OF(failure_leaves_block_as_it_was, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
     uint8_t *block = take(fixture, 100);
 
     fail_alloc_arm(&fixture->upstream, 1);
@@ -142,20 +134,4 @@ static void failure_leaves_block_as_it_was(void **state)
         assert_int_equal(block[i], 1);
     }
     give(fixture, block);
-}
-
-#define CASE(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        CASE(freed_block_is_handed_out_again),
-        CASE(much_larger_block_is_not_handed_out),
-        CASE(small_and_huge_blocks_are_not_kept),
-        CASE(what_is_kept_is_bounded),
-        CASE(resize_keeps_bytes),
-        CASE(failure_leaves_block_as_it_was),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,9 +8,8 @@
 
 enum { M_MAX = 4100, WORDS_MAX = 65, BYTES_MAX = 513 };
 
-static void test_sizes(void **state)
+TEST(test_sizes)
 {
-    (void)state;
     for (uint32_t m = 1; m <= M_MAX; m++) {
         assert_int_equal(bloom_words(m), (m + 63) / 64);
         assert_int_equal(bloom_bytes(m), (m + 7) / 8);
@@ -20,11 +19,10 @@ static void test_sizes(void **state)
 }
 
 /* Positions wrap at 64 bits before they are taken modulo the number of bits. */
-static void test_positions(void **state)
+TEST(test_positions)
 {
     struct hash128 hash = {.low64 = UINT64_C(0xfffffffffffffffe), .high64 = 4};
 
-    (void)state;
     assert_int_equal(bloom_position(hash, 0, 1000), UINT64_C(0xfffffffffffffffe) % 1000);
     assert_int_equal(bloom_position(hash, 1, 1000), 3); /* 4 becomes 5; -2 + 5 */
     assert_int_equal(bloom_position(hash, 2, 1000), 8);
@@ -37,9 +35,8 @@ static void test_positions(void **state)
 }
 
 /* For every m: each bit alone, at its place in the stored form, and back. */
-static void test_every_bit_of_every_size(void **state)
+TEST(test_every_bit_of_every_size)
 {
-    (void)state;
     for (uint32_t m = 1; m <= M_MAX; m += m < 600 ? 1 : 61) {
         for (uint32_t p = 0; p < m; p += m < 200 ? 1 : 7) {
             uint64_t filter[WORDS_MAX] = {0};
@@ -60,9 +57,8 @@ static void test_every_bit_of_every_size(void **state)
 }
 
 /* A bit beyond m, or another length, is refused, and nothing is written. */
-static void test_load_refuses(void **state)
+TEST(test_load_refuses)
 {
-    (void)state;
     for (uint32_t m = 1; m <= M_MAX; m++) {
         uint64_t filter[WORDS_MAX];
         uint8_t bytes[BYTES_MAX + 1] = {0};
@@ -125,11 +121,10 @@ static void check_pair(struct rng *rng, uint32_t m, uint32_t percent_a, uint32_t
     assert_memory_equal(a, either, words * sizeof *a);
 }
 
-static void test_pairs(void **state)
+TEST(test_pairs)
 {
     struct rng rng;
 
-    (void)state;
     rng_init(&rng);
     for (uint32_t m = 1; m <= M_MAX; m++) {
         check_pair(&rng, m, 30, 60);
@@ -142,13 +137,12 @@ static void test_pairs(void **state)
     }
 }
 
-static void test_ranges_at_word_edges(void **state)
+TEST(test_ranges_at_word_edges)
 {
     static const uint32_t edges[] = {0, 1, 63, 64, 65, 127, 128, 129, 192};
     const size_t count = sizeof edges / sizeof edges[0];
     uint64_t full[3] = {UINT64_MAX, UINT64_MAX, UINT64_MAX};
 
-    (void)state;
     for (size_t i = 0; i < count; i++) {
         for (size_t j = i; j < count; j++) {
             uint32_t bits = edges[j] - edges[i];
@@ -156,17 +150,4 @@ static void test_ranges_at_word_edges(void **state)
             assert_int_equal(bloom_union_count_range(full, full, edges[i], bits), bits);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_positions),
-        cmocka_unit_test(test_every_bit_of_every_size),
-        cmocka_unit_test(test_load_refuses),
-        cmocka_unit_test(test_pairs),
-        cmocka_unit_test(test_ranges_at_word_edges),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,9 +27,8 @@ static int load_text(const char *text)
     return rc == 0 ? bridge_config_finish(&config, reason) : rc;
 }
 
-static void test_a_file_and_its_defaults(void **state)
+TEST(test_a_file_and_its_defaults)
 {
-    (void)state;
     assert_int_equal(
         load_text("[bridge]\nnats = tls://a:1\nnats = tls://b:2\ncert = /c\nkey = /k\n"
                   "ca = /a\n[host lobby]\nhood = campus\n[host staff]\npublish = no\n"),
@@ -42,7 +41,7 @@ static void test_a_file_and_its_defaults(void **state)
     assert_string_equal(config.state, "/var/lib/hearsay-bridge");
 }
 
-static void test_what_is_wrong_is_named(void **state)
+TEST(test_what_is_wrong_is_named)
 {
     static const struct {
         const char *text;
@@ -62,7 +61,6 @@ static void test_what_is_wrong_is_named(void **state)
         {"[bridge]\nnats = nats://127.0.0.1:1\n[reader]\nhosts = b\n", "`name` is missing"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         assert_int_equal(load_text(wrong[i].text), SETTINGS_REFUSED);
         if (strstr(reason, wrong[i].sentence) == NULL) {
@@ -77,7 +75,7 @@ static int parse_words(int count, char *words[], struct bridge_options *options)
     return settings_options_parse(&bridge_program, count, words, options, reason);
 }
 
-static void test_commands(void **state)
+TEST(test_commands)
 {
     char *take[] = {"hearsay-bridge", "take", "lobby", "--now"};
     char *status[] = {"hearsay-bridge", "status", "--metrics"};
@@ -85,7 +83,6 @@ static void test_commands(void **state)
     char *other[] = {"hearsay-bridge", "fetch"};
     struct bridge_options options;
 
-    (void)state;
     assert_int_equal(parse_words(4, take, &options), 0);
     assert_int_equal(options.command, BRIDGE_TAKE);
     assert_true(options.is_now);
@@ -98,14 +95,13 @@ static void test_commands(void **state)
     assert_int_equal(parse_words(2, take, &options), SETTINGS_REFUSED);
 }
 
-static void test_a_cursor_survives_and_damage_is_seen(void **state)
+TEST(test_a_cursor_survives_and_damage_is_seen)
 {
     struct cursor cursor = {.store_id = {9, 8, 7}, .seq = UINT64_MAX, .term = 3, .head = 12};
     char folder[] = "/tmp/hearsay-cursor-XXXXXX";
     char path[64];
     struct cursor read;
 
-    (void)state;
     assert_non_null(mkdtemp(folder));
     (void)snprintf(path, sizeof(path), "%s/lobby.cursor", folder);
     cursor_load(folder, "lobby", &read);
@@ -137,11 +133,10 @@ static bool read_text(const char *text, struct ack *out)
     return ack_read(text, strlen(text), out);
 }
 
-static void test_what_jetstream_answers(void **state)
+TEST(test_what_jetstream_answers)
 {
     struct ack ack;
 
-    (void)state;
     assert_true(read_text("{\"stream\":\"h_3\",\"seq\":12}", &ack));
     assert_true(ack.code == 0 && ack.seq == 12 && !ack.is_duplicate);
     assert_true(read_text("{\"stream\":\"h_3\",\"seq\":12,\"duplicate\":true}", &ack));
@@ -158,13 +153,12 @@ static void test_what_jetstream_answers(void **state)
     assert_false(read_text("", &ack));
 }
 
-static void test_subjects(void **state)
+TEST(test_subjects)
 {
     static const uint8_t id[LIMIT_ID_BYTES] = {0xab};
     char text[SUBJECT_BYTES];
     char expected[SUBJECT_BYTES];
 
-    (void)state;
     subject_state("lobby", id, text);
     (void)snprintf(expected, sizeof(expected), "h.%u.lobby.ab000000000000000000000000000000",
                    subject_shard("lobby"));
@@ -176,7 +170,7 @@ static void test_subjects(void **state)
 }
 
 /* What differs in seq only is the same; the order does not matter; what is too new is left out. */
-static void test_digests(void **state)
+TEST(test_digests)
 {
     static const uint8_t bytes[LIMIT_ID_BYTES] = {1};
     struct hearsay_change change = {.seq = 1,
@@ -188,7 +182,6 @@ static void test_digests(void **state)
     struct feed_digest one = {.count = 0};
     struct feed_digest other = {.count = 0};
 
-    (void)state;
     assert_int_equal(feed_digest_add(&one, &change, 50, 50), 0);
     change.seq = 7;
     assert_int_equal(feed_digest_add(&other, &change, 50, 50), 0);
@@ -243,12 +236,11 @@ static void answer(struct apply *apply, const char *field)
 }
 
 /* One change of four is not taken: the others are; a failure of hearsayd is told. */
-static void test_a_refused_change_is_left_out(void **state)
+TEST(test_a_refused_change_is_left_out)
 {
     struct apply apply = {.host = "lobby"};
     struct outcome outcome = {.calls = 0};
 
-    (void)state;
     push_gone(&apply, 4, &outcome);
     answer(&apply, "changes.message.filter"); /* of four, then of two, then of the first */
     answer(&apply, "changes.message.filter");
@@ -303,7 +295,7 @@ static size_t fill_queue(struct inbound *inbound, const char *header, size_t dat
 }
 
 /* Whether the bytes are in the data or in two values of a header, the queue takes as many. */
-static void test_the_queue_counts_headers(void **state)
+TEST(test_the_queue_counts_headers)
 {
     enum { MESSAGES = 200, BYTES = 64 * 1024, MOST = INBOUND_BYTES_MAX / BYTES };
     static char half[BYTES / 2];
@@ -311,7 +303,6 @@ static void test_the_queue_counts_headers(void **state)
     uv_loop_t loop;
     struct inbound inbound = {.bytes = 0};
 
-    (void)state;
     memset(half, 'x', sizeof(half) - 1);
     assert_int_equal(uv_loop_init(&loop), 0);
     assert_int_equal(uv_async_init(&loop, &wake, NULL), 0);
@@ -328,14 +319,13 @@ static void test_the_queue_counts_headers(void **state)
 }
 
 /* libnats frees a message with a thread that ends with the library. */
-static void test_messages_go_before_the_library(void **state)
+TEST(test_messages_go_before_the_library)
 {
     struct inbound inbound = {.bytes = 0};
     uv_async_t wake;
     uv_loop_t loop;
     natsMsg *message = NULL;
 
-    (void)state;
     assert_int_equal(uv_loop_init(&loop), 0);
     assert_int_equal(uv_async_init(&loop, &wake, NULL), 0);
     assert_int_equal(nats_Open(-1), NATS_OK);
@@ -368,13 +358,12 @@ static size_t fill_requests(struct requests *requests, enum wire_use use)
 }
 
 /* Each use may always have WIRE_RESERVED requests that wait. */
-static void test_no_use_takes_all_places(void **state)
+TEST(test_no_use_takes_all_places)
 {
     static struct requests requests;
     uv_loop_t *loop = uv_default_loop();
     uint64_t first = 1;
 
-    (void)state;
     for (size_t use = 0; use < WIRE_USES; use++) {
         requests_init(&requests, loop);
         for (size_t i = 0; i < WIRE_USES; i++) {
@@ -404,13 +393,12 @@ static void count_again(void *context)
 
 /* What a host may have is bounded: messages, ids that are gone, and states that are none. All comes
  * again only when something may be taken then. */
-static void test_a_host_has_a_bound(void **state)
+TEST(test_a_host_has_a_bound)
 {
     uv_loop_t loop;
     struct missing missing;
     unsigned again = 0;
 
-    (void)state;
     assert_int_equal(uv_loop_init(&loop), 0);
     missing_init(&missing, &loop, "lobby", count_again, &again);
     assert_true(missing_admits(&missing, true)); /* hearsayd has not said what it stores */
@@ -455,7 +443,7 @@ static void test_a_host_has_a_bound(void **state)
  */
 
 /* What the servers of a hub may say about themselves: what is no version is none, not 0.0.0. */
-static void test_versions_of_servers(void **state)
+TEST(test_versions_of_servers)
 {
     static const struct {
         const char *text;
@@ -501,7 +489,6 @@ static void test_versions_of_servers(void **state)
         "garbage",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++) {
         struct hub_version version;
         char text[HUB_VERSION_BYTES];
@@ -523,12 +510,11 @@ static void test_versions_of_servers(void **state)
  */
 
 /* The busiest honest peer is never dropped; a flood is, and only its own; and it ends by itself. */
-static void test_summaries_have_a_limit(void **state)
+TEST(test_summaries_have_a_limit)
 {
     static struct summary_limit limit;
     unsigned admitted = 0;
 
-    (void)state;
     for (int64_t ms = 1000; ms < 61000; ms += 20) { /* 49 deltas a second, and a full summary */
         assert_true(summary_limit_admits(&limit, "busy", ms % 1000 == 0 ? 2600 : 200, ms));
         for (int i = 0; i < 60; i++) {
@@ -555,25 +541,4 @@ static void test_summaries_have_a_limit(void **state)
     for (size_t i = 0; i < SUMMARY_OVER_MAX; i++) {
         assert_true(limit.over[i].last_ms >= 80000 + SUMMARY_OVER_MAX);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_file_and_its_defaults),
-        cmocka_unit_test(test_what_is_wrong_is_named),
-        cmocka_unit_test(test_commands),
-        cmocka_unit_test(test_a_cursor_survives_and_damage_is_seen),
-        cmocka_unit_test(test_what_jetstream_answers),
-        cmocka_unit_test(test_subjects),
-        cmocka_unit_test(test_digests),
-        cmocka_unit_test(test_a_refused_change_is_left_out),
-        cmocka_unit_test(test_the_queue_counts_headers),
-        cmocka_unit_test(test_messages_go_before_the_library),
-        cmocka_unit_test(test_no_use_takes_all_places),
-        cmocka_unit_test(test_a_host_has_a_bound),
-        cmocka_unit_test(test_versions_of_servers),
-        cmocka_unit_test(test_summaries_have_a_limit),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

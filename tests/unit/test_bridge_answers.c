@@ -5,6 +5,7 @@
 #include "core/base/alloc.h"
 #include "proto/codec/letter.h"
 #include "tests/lib/check.h"
+#include "tests/lib/plain_request.h"
 
 #include <string.h>
 
@@ -96,22 +97,6 @@ static void ask_once(struct answers *answers, const struct hearsay_query *query,
     assert_int_equal(answers_respond(answers, &response, now_ms), fake.submitted > before);
 }
 
-static struct hearsay_query make_query(const struct hearsay_query_part *parts, size_t count,
-                                       uint32_t k)
-{
-    return (struct hearsay_query){.k = k,
-                                  .parts = parts,
-                                  .part_count = count,
-                                  .max_distance_ppm = 1000000,
-                                  .since_ms = INT64_MIN,
-                                  .until_ms = INT64_MAX,
-                                  .metric = HEARSAY_METRIC_BITS,
-                                  .order = HEARSAY_ORDER_SIMILARITY,
-                                  .scope = HEARSAY_SCOPE_HERE,
-                                  .wait_ms = LIMIT_WAIT_MS_DEFAULT,
-                                  .max_staleness_ms = UINT64_MAX};
-}
-
 /* How many of 200 queries at one moment hearsayd gets of a neighbour with 100 tokens. */
 static size_t count_taken(const struct hearsay_query *query)
 {
@@ -128,45 +113,43 @@ static size_t count_taken(const struct hearsay_query *query)
     return fake.submitted;
 }
 
-static void test_dear_queries_cost_more(void **state)
+TEST(test_dear_queries_cost_more)
 {
     static const uint8_t bits[BYTES] = {1};
     struct hearsay_query_part parts[LIMIT_PARTS];
     struct hearsay_slice slices[8];
     struct hearsay_query query;
 
-    (void)state;
     for (size_t i = 0; i < LIMIT_PARTS; i++) {
         parts[i] = (struct hearsay_query_part){.filter = {bits, BYTES}};
     }
     for (size_t i = 0; i < 8; i++) {
         slices[i] = (struct hearsay_slice){.bits = {bits, BYTES}, .hashes = 32};
     }
-    query = make_query(parts, 1, 10);
+    query = plain_query(parts, 1, 10);
     assert_int_equal(count_taken(&query), 100);
-    query = make_query(parts, 1, LIMIT_RESULTS); /* 1 + 999 / 64 = 16 tokens */
+    query = plain_query(parts, 1, LIMIT_RESULTS); /* 1 + 999 / 64 = 16 tokens */
     assert_int_equal(count_taken(&query), 6);
-    query = make_query(parts, 25, 10);
+    query = plain_query(parts, 25, 10);
     assert_int_equal(count_taken(&query), 4);
-    query = make_query(parts, 1, 10); /* 1 + (8 + 256) / 3 = 89 tokens */
+    query = plain_query(parts, 1, 10); /* 1 + (8 + 256) / 3 = 89 tokens */
     query.exclude = slices;
     query.exclude_count = 8;
     assert_int_equal(count_taken(&query), 1);
-    query = make_query(parts, LIMIT_PARTS, LIMIT_RESULTS); /* more than there ever are */
+    query = plain_query(parts, LIMIT_PARTS, LIMIT_RESULTS); /* more than there ever are */
     query.exclude = slices;
     query.exclude_count = 8;
     assert_int_equal(count_taken(&query), 1);
 }
 
 /* The neighbour sorts what it gets: only which messages these are counts here. */
-static void test_the_order_of_a_neighbour(void **state)
+TEST(test_the_order_of_a_neighbour)
 {
     static const uint8_t bits[BYTES] = {1};
     struct hearsay_query_part part = {.filter = {bits, BYTES}};
-    struct hearsay_query query = make_query(&part, 1, 10);
+    struct hearsay_query query = plain_query(&part, 1, 10);
     struct answers answers = make_answers(600);
 
-    (void)state;
     for (int order = HEARSAY_ORDER_SIMILARITY; order <= HEARSAY_ORDER_NEWEST; order++) {
         query.order = (enum hearsay_order)order;
         ask_once(&answers, &query, 1000);
@@ -177,14 +160,13 @@ static void test_the_order_of_a_neighbour(void **state)
 }
 
 /* A query that nobody answers costs the others nothing, and neither does a dear one. */
-static void test_neighbours_pay_for_themselves(void **state)
+TEST(test_neighbours_pay_for_themselves)
 {
     static const uint8_t bits[BYTES] = {1};
     struct hearsay_query_part part = {.filter = {bits, BYTES}};
-    struct hearsay_query query = make_query(&part, 1, LIMIT_RESULTS);
+    struct hearsay_query query = plain_query(&part, 1, LIMIT_RESULTS);
     struct answers answers = make_answers(600);
 
-    (void)state;
     for (int i = 0; i < 20; i++) {
         ask_once(&answers, &query, 1000);
     }
@@ -197,7 +179,7 @@ static void test_neighbours_pay_for_themselves(void **state)
 
 /* The hub writes the name of who asks as the last part of the subject. A query without a right one
  * is not answered, as nobody would pay for it. */
-static void test_a_query_of_nobody(void **state)
+TEST(test_a_query_of_nobody)
 {
     static const uint8_t bits[BYTES] = {1};
     static const char *const subjects[] = {
@@ -207,10 +189,9 @@ static void test_a_query_of_nobody(void **state)
         "a.campus.here.a-name-that-is-longer-than-the-63-bytes-that-one-name-may-have-at-most",
     };
     struct hearsay_query_part part = {.filter = {bits, BYTES}};
-    struct hearsay_query query = make_query(&part, 1, 10);
+    struct hearsay_query query = plain_query(&part, 1, 10);
     struct answers answers = make_answers(600);
 
-    (void)state;
     for (size_t i = 0; i < sizeof(subjects) / sizeof(subjects[0]); i++) {
         fake.subject = subjects[i];
         ask_once(&answers, &query, 1000);
@@ -221,14 +202,13 @@ static void test_a_query_of_nobody(void **state)
 }
 
 /* What did not go out is not counted as answered. */
-static void test_an_answer_that_the_hub_does_not_take(void **state)
+TEST(test_an_answer_that_the_hub_does_not_take)
 {
     static const uint8_t bits[BYTES] = {1};
     struct hearsay_query_part part = {.filter = {bits, BYTES}};
-    struct hearsay_query query = make_query(&part, 1, 10);
+    struct hearsay_query query = plain_query(&part, 1, 10);
     struct answers answers = make_answers(600);
 
-    (void)state;
     fake.is_full = true;
     ask_once(&answers, &query, 1000);
     assert_int_equal(fake.submitted, 1);
@@ -239,17 +219,4 @@ static void test_an_answer_that_the_hub_does_not_take(void **state)
     assert_int_equal(answers.answered, 1);
     assert_int_equal(answers.refused, 1);
     answers_clear(&answers);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dear_queries_cost_more),
-        cmocka_unit_test(test_the_order_of_a_neighbour),
-        cmocka_unit_test(test_neighbours_pay_for_themselves),
-        cmocka_unit_test(test_a_query_of_nobody),
-        cmocka_unit_test(test_an_answer_that_the_hub_does_not_take),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

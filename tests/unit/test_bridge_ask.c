@@ -7,6 +7,7 @@
 #include "core/filter/distance.h"
 #include "proto/codec/letter.h"
 #include "tests/lib/check.h"
+#include "tests/lib/plain_request.h"
 #include "tests/lib/rng.h"
 
 #include <stdio.h>
@@ -98,6 +99,28 @@ static void fake_done(void *context, struct round *round, const struct hearsay_r
 }
 
 static const struct round_events fake_events = {fake_send, fake_done};
+
+/* A peer's word without messages: a delta. */
+static struct msg_peer_summary make_word(uint64_t seq)
+{
+    static const uint8_t store_id[LIMIT_ID_BYTES] = {1};
+
+    return (struct msg_peer_summary){.store_id = {store_id, LIMIT_ID_BYTES},
+                                     .seq = seq,
+                                     .newest_ms = INT64_MIN,
+                                     .profile = {PROFILE, sizeof(PROFILE) - 1}};
+}
+
+/* What hearsayd asks of the hood: 10 seconds of patience. */
+static struct hearsay_ask make_ask(uint64_t id, const struct hearsay_query_part *part, uint32_t k,
+                                   uint32_t peers_max)
+{
+    struct hearsay_ask ask = {
+        .ask_id = id, .query = plain_query(part, 1, k), .peers_max = peers_max};
+
+    ask.query.wait_ms = 10000;
+    return ask;
+}
 
 static void name_peer(uint32_t peer, char *out)
 {
@@ -275,20 +298,8 @@ static void run_round(uint32_t odd_percent)
     bloom_set(asked, 1);
     bloom_store(asked, BITS, stored.bytes);
     struct hearsay_query_part part = {.filter = {stored.bytes, BYTES}};
-    struct hearsay_ask ask = {.ask_id = 1,
-                              .query = {.host = {"here", 4},
-                                        .k = K,
-                                        .parts = &part,
-                                        .part_count = 1,
-                                        .max_distance_ppm = 1000000,
-                                        .since_ms = INT64_MIN,
-                                        .until_ms = INT64_MAX,
-                                        .metric = HEARSAY_METRIC_BITS,
-                                        .order = HEARSAY_ORDER_SIMILARITY,
-                                        .scope = HEARSAY_SCOPE_HERE,
-                                        .wait_ms = 10000,
-                                        .max_staleness_ms = UINT64_MAX},
-                              .peers_max = 4096};
+    struct hearsay_ask ask = make_ask(1, &part, K, 4096);
+    ask.query.host = (struct hearsay_text){"here", 4};
     struct round *round = round_new(circle, &ask, 65536, &fake_events, NULL, now);
 
     assert_non_null(round);
@@ -329,18 +340,16 @@ static void run_round(uint32_t odd_percent)
     arena_deinit(&fake.arena);
 }
 
-static void test_rounds_are_exact(void **state)
+TEST(test_rounds_are_exact)
 {
-    (void)state;
     for (int i = 0; i < 200; i++) {
         run_round(0);
     }
 }
 
 /* Absent, mute, refusing and lying neighbours: a round ends, and says what is missing. */
-static void test_rounds_end(void **state)
+TEST(test_rounds_end)
 {
-    (void)state;
     for (int i = 0; i < 200; i++) {
         run_round(30);
         for (uint32_t p = 0; p < PEERS; p++) {
@@ -349,16 +358,12 @@ static void test_rounds_end(void **state)
     }
 }
 
-static void test_a_circle_has_room_for_some(void **state)
+TEST(test_a_circle_has_room_for_some)
 {
-    static const uint8_t store_id[LIMIT_ID_BYTES] = {1};
-    struct msg_peer_summary word = {.store_id = {store_id, LIMIT_ID_BYTES},
-                                    .full = true,
-                                    .newest_ms = INT64_MIN,
-                                    .profile = {PROFILE, sizeof(PROFILE) - 1}};
+    struct msg_peer_summary word = make_word(0);
+    word.full = true;
     char name[BRIDGE_NAME_BYTES];
 
-    (void)state;
     assert_int_equal(circle_new("campus", PROFILE, &circle), 0);
     for (uint32_t p = 0; p < CIRCLE_PEERS_MAX; p++) {
         name_peer(p, name);
@@ -390,13 +395,9 @@ enum { WORDS_BEHIND_MS = 1000 };
 
 static void hear_empty(const char *host, int64_t monotonic_ms, bool has_room)
 {
-    static const uint8_t store_id[LIMIT_ID_BYTES] = {1};
-    const struct msg_peer_summary word = {.store_id = {store_id, LIMIT_ID_BYTES},
-                                          .seq = 5,
-                                          .as_of_ms = monotonic_ms - WORDS_BEHIND_MS,
-                                          .full = true,
-                                          .newest_ms = INT64_MIN,
-                                          .profile = {PROFILE, sizeof(PROFILE) - 1}};
+    struct msg_peer_summary word = make_word(5);
+    word.as_of_ms = monotonic_ms - WORDS_BEHIND_MS;
+    word.full = true;
 
     assert_int_equal(circle_hear(circle, host, &word, word.as_of_ms, monotonic_ms), has_room);
 }
@@ -407,19 +408,8 @@ static struct round *begin_at(int64_t monotonic_ms, uint64_t max_staleness_ms)
 {
     struct stored stored = {.bytes = {1}};
     struct hearsay_query_part part = {.filter = {stored.bytes, BYTES}};
-    struct hearsay_ask ask = {.ask_id = 1,
-                              .query = {.k = K,
-                                        .parts = &part,
-                                        .part_count = 1,
-                                        .max_distance_ppm = 1000000,
-                                        .since_ms = INT64_MIN,
-                                        .until_ms = INT64_MAX,
-                                        .metric = HEARSAY_METRIC_BITS,
-                                        .order = HEARSAY_ORDER_SIMILARITY,
-                                        .scope = HEARSAY_SCOPE_HERE,
-                                        .wait_ms = 10000,
-                                        .max_staleness_ms = max_staleness_ms},
-                              .peers_max = 4096};
+    struct hearsay_ask ask = make_ask(1, &part, K, 4096);
+    ask.query.max_staleness_ms = max_staleness_ms;
     struct round *round = round_new(circle, &ask, 65536, &fake_events, NULL, monotonic_ms);
 
     memset(&fake, 0, sizeof(fake));
@@ -456,13 +446,12 @@ static void ask_empty(uint32_t peers, uint32_t skipped)
 
 /* A hood that has more hosts than a circle has room for: answers count the others, and are not
  * complete, for as long as the others are there. */
-static void test_a_hood_that_is_too_large(void **state)
+TEST(test_a_hood_that_is_too_large)
 {
     enum { MORE = 43 };
     const int64_t later_ms = 1000 + (int64_t)CIRCLE_GONE_MS;
     char name[BRIDGE_NAME_BYTES];
 
-    (void)state;
     assert_int_equal(circle_new("campus", PROFILE, &circle), 0);
     for (uint32_t p = 0; p < CIRCLE_PEERS_MAX; p++) {
         name_peer(p, name);
@@ -501,17 +490,12 @@ static int count_requests(int64_t begin_ms)
 
 /* A peer whose full word never comes is asked less and less often; after a right word soon again.
  */
-static void test_a_peer_that_stays_void(void **state)
+TEST(test_a_peer_that_stays_void)
 {
-    static const uint8_t store_id[LIMIT_ID_BYTES] = {1};
-    struct msg_peer_summary word = {.store_id = {store_id, LIMIT_ID_BYTES},
-                                    .seq = 4,
-                                    .after = 3,
-                                    .newest_ms = INT64_MIN,
-                                    .profile = {PROFILE, sizeof(PROFILE) - 1}};
+    struct msg_peer_summary word = make_word(4);
+    word.after = 3;
     const int64_t hour_ms = 60 * 60 * 1000;
 
-    (void)state;
     assert_int_equal(circle_new("campus", PROFILE, &circle), 0);
     assert_true(circle_hear(circle, "p0", &word, 0, 1000));
     assert_in_range(count_requests(1000), 60, 66);
@@ -530,16 +514,11 @@ static void test_a_peer_that_stays_void(void **state)
 
 /* A bridge that has begun asks all peers at once, and waits for their answers before it names one.
  */
-static void test_a_circle_that_begins(void **state)
+TEST(test_a_circle_that_begins)
 {
-    static const uint8_t store_id[LIMIT_ID_BYTES] = {1};
-    struct msg_peer_summary word = {.store_id = {store_id, LIMIT_ID_BYTES},
-                                    .seq = 4,
-                                    .after = 3,
-                                    .newest_ms = INT64_MIN,
-                                    .profile = {PROFILE, sizeof(PROFILE) - 1}};
+    struct msg_peer_summary word = make_word(4);
+    word.after = 3;
 
-    (void)state;
     assert_int_equal(circle_new("campus", PROFILE, &circle), 0);
     circle_join(circle, 1000);
     assert_false(circle_asks_again(circle, 1000 + CIRCLE_AGAIN_MS - 1));
@@ -567,9 +546,8 @@ static void check_answer(int64_t monotonic_ms, int64_t as_of_ms)
 /* A circle that has lost the hub does not hear of new hosts. So after it has joined the hub again,
  * its answers are complete as of the last word before, until all hosts have had the time to tell
  * something. A circle that has only begun has no such time. */
-static void test_a_circle_that_joins_again(void **state)
+TEST(test_a_circle_that_joins_again)
 {
-    (void)state;
     assert_int_equal(circle_new("campus", PROFILE, &circle), 0);
     circle_join(circle, 1000);
     hear_empty("p0", 1500, true);
@@ -597,7 +575,7 @@ static void test_a_circle_that_joins_again(void **state)
 
 /* A neighbour that was silent is awaited briefly by the next query, and as any other when it has
  * answered. */
-static void test_a_silent_peer_is_awaited_briefly(void **state)
+TEST(test_a_silent_peer_is_awaited_briefly)
 {
     static const uint8_t store_id[LIMIT_ID_BYTES] = {1};
     const struct msg_peer_results answer = {.store_id = {store_id, LIMIT_ID_BYTES},
@@ -606,7 +584,6 @@ static void test_a_silent_peer_is_awaited_briefly(void **state)
                                             .results = {.complete = true}};
     struct round *round;
 
-    (void)state;
     assert_int_equal(circle_new("campus", PROFILE, &circle), 0);
     hear_empty("p0", 1500, true);
     round = begin_at(2000, 0);
@@ -685,21 +662,9 @@ static void run_framed(uint32_t k, size_t frame_bytes, size_t payload_bytes)
     uint64_t bits[WORDS];
     struct stored filter;
     struct hearsay_query_part part = {.filter = {filter.bytes, BYTES}};
-    struct hearsay_ask ask = {.ask_id = UINT64_MAX,
-                              .query = {.host = {"here", 4},
-                                        .k = k,
-                                        .parts = &part,
-                                        .part_count = 1,
-                                        .max_distance_ppm = 1000000,
-                                        .since_ms = INT64_MIN,
-                                        .until_ms = INT64_MAX,
-                                        .metric = HEARSAY_METRIC_BITS,
-                                        .order = HEARSAY_ORDER_SIMILARITY,
-                                        .scope = HEARSAY_SCOPE_HERE,
-                                        .with_payload = true,
-                                        .wait_ms = 10000,
-                                        .max_staleness_ms = UINT64_MAX},
-                              .peers_max = 64};
+    struct hearsay_ask ask = make_ask(UINT64_MAX, &part, k, 64);
+    ask.query.host = (struct hearsay_text){"here", 4};
+    ask.query.with_payload = true;
 
     rng_filter(&rng, BITS, 5, bits);
     bloom_store(bits, BITS, filter.bytes);
@@ -736,9 +701,8 @@ static void run_framed(uint32_t k, size_t frame_bytes, size_t payload_bytes)
 }
 
 /* The largest answers fit the smallest and the largest frame; what is left out shows. */
-static void test_the_largest_answers_fit(void **state)
+TEST(test_the_largest_answers_fit)
 {
-    (void)state;
     run_framed(LIMIT_RESULTS, LIMIT_FRAME_BYTES_DEFAULT, 100);
     assert_in_range(framed.count, 450, LIMIT_RESULTS - 1);
     assert_false(framed.is_complete);
@@ -758,18 +722,6 @@ static void test_the_largest_answers_fit(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_circle_has_room_for_some),
-        cmocka_unit_test(test_a_hood_that_is_too_large),
-        cmocka_unit_test(test_a_peer_that_stays_void),
-        cmocka_unit_test(test_a_circle_that_begins),
-        cmocka_unit_test(test_a_circle_that_joins_again),
-        cmocka_unit_test(test_a_silent_peer_is_awaited_briefly),
-        cmocka_unit_test(test_rounds_are_exact),
-        cmocka_unit_test(test_rounds_end),
-        cmocka_unit_test(test_the_largest_answers_fit),
-    };
-
     rng_init(&rng);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return check_run(NULL, NULL);
 }

@@ -130,12 +130,11 @@ static void end(struct world *world)
  * come to stand where this store's lost one stood; a write that expects it there would be accepted,
  * and two stores would publish.
  */
-static void test_a_lost_place_is_never_expected_again(void **state)
+TEST(test_a_lost_place_is_never_expected_again)
 {
     const struct head other = {.place = 100, .store_id = {2}, .term = 8};
     struct world world;
 
-    (void)state;
     lose_the_head_at(&world, 100);
     world.claim.keeper.done(&world.claim, HEAD_FAILED, &(struct head){.error = "no answer"});
     claim_end(&world.claim);
@@ -151,12 +150,11 @@ static void test_a_lost_place_is_never_expected_again(void **state)
 
 /* The head was accepted, but its acknowledgement was lost: nothing is published once more for that.
  */
-static void test_an_acknowledgement_that_was_lost(void **state)
+TEST(test_an_acknowledgement_that_was_lost)
 {
     const struct head own = {.place = 1, .store_id = {1}, .term = 7};
     struct world world;
 
-    (void)state;
     lose_the_head_at(&world, 100);
     world.claim.keeper.done(&world.claim, HEAD_REFUSED, &own);
     world.claim.keeper.done(&world.claim, HEAD_FOUND, &own);
@@ -173,14 +171,13 @@ static void test_an_acknowledgement_that_was_lost(void **state)
  * head that the bridge then finds is the store's own: a write that expects the one of before would
  * be refused again and again.
  */
-static void test_a_taking_over_whose_acknowledgement_was_lost(void **state)
+TEST(test_a_taking_over_whose_acknowledgement_was_lost)
 {
     const struct head before = {
         .place = 100, .store_id = {2}, .term = 8, .as_of_ms = 500, .profile = "v1:512/4"};
     const struct head own = {.place = 101, .store_id = {1}, .term = 9, .as_of_ms = 1000};
     struct world world;
 
-    (void)state;
     restore(&world, &before, &(struct cursor){.store_id = {2}, .term = 7, .head = 100});
     world.claim.keeper.done(&world.claim, HEAD_FOUND, &before);
     assert_int_equal(hub.expected_place, 100);
@@ -198,13 +195,12 @@ static void test_a_taking_over_whose_acknowledgement_was_lost(void **state)
  * store may stand at the same place of a hub that was restored from a backup: that store may live,
  * so the new one waits for an interval, which is half a minute, before it looks again.
  */
-static void test_only_the_store_of_before_is_silent_for_sure(void **state)
+TEST(test_only_the_store_of_before_is_silent_for_sure)
 {
     const struct head head = {
         .place = 100, .store_id = {2}, .term = 8, .as_of_ms = 500, .profile = "v1:512/4"};
     struct world world;
 
-    (void)state;
     for (unsigned is_other = 0; is_other < 2; is_other++) {
         restore(&world, &head,
                 &(struct cursor){.store_id = {is_other ? 9 : 2}, .term = 7, .head = 100});
@@ -215,7 +211,7 @@ static void test_only_the_store_of_before_is_silent_for_sure(void **state)
 }
 
 /* A store is silent if its head is the same one after an interval, wherever it stands. */
-static void test_who_is_silent(void **state)
+TEST(test_who_is_silent)
 {
     static const struct {
         struct head found;
@@ -232,7 +228,6 @@ static void test_who_is_silent(void **state)
         .place = 100, .store_id = {2}, .term = 8, .as_of_ms = 500, .profile = "v1:512/4"};
     struct world world;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         restore(&world, &head, &nobody_before);
         world.claim.keeper.done(&world.claim, HEAD_FOUND, &cases[i].found);
@@ -240,17 +235,4 @@ static void test_who_is_silent(void **state)
         assert_int_equal(world.claim.state, cases[i].is_silent ? CLAIM_LOOKING : CLAIM_WAITING);
         end(&world);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_lost_place_is_never_expected_again),
-        cmocka_unit_test(test_an_acknowledgement_that_was_lost),
-        cmocka_unit_test(test_a_taking_over_whose_acknowledgement_was_lost),
-        cmocka_unit_test(test_only_the_store_of_before_is_silent_for_sure),
-        cmocka_unit_test(test_who_is_silent),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

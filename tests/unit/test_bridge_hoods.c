@@ -67,7 +67,7 @@ static void close_circles(void *context)
 
 static const struct hoods_events events = {.closes = close_circles};
 
-static void test_nothing_due_wakes_nobody(void **state)
+TEST(test_nothing_due_wakes_nobody)
 {
     static struct bridge_config config;
     static char wire;
@@ -75,7 +75,6 @@ static void test_nothing_due_wakes_nobody(void **state)
     struct hearsay_welcome welcome = {.hosts = &host, .host_count = 1};
     uv_loop_t loop;
 
-    (void)state;
     strcpy(config.hosts[0].name, "ap1");
     strcpy(config.hosts[0].hood, "campus");
     strcpy(config.hoods[0].name, "campus");
@@ -116,13 +115,12 @@ static void add(struct requests *requests, uint32_t timeout_ms, uint64_t *ended,
                  note_end, ended, tag);
 }
 
-static void test_a_request_wakes_when_it_ends(void **state)
+TEST(test_a_request_wakes_when_it_ends)
 {
     static struct requests requests;
     uint64_t ended = 0;
     uv_loop_t loop;
 
-    (void)state;
     assert_int_equal(uv_loop_init(&loop), 0);
     requests_init(&requests, &loop);
     add(&requests, 60000, &ended, 9);
@@ -137,13 +135,4 @@ static void test_a_request_wakes_when_it_ends(void **state)
     requests_stop(&requests);
     assert_int_equal(uv_run(&loop, UV_RUN_DEFAULT), 0);
     assert_int_equal(uv_loop_close(&loop), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing_due_wakes_nobody),
-        cmocka_unit_test(test_a_request_wakes_when_it_ends),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -86,7 +86,7 @@ static struct hearsay_change message(uint64_t seq, const uint8_t *id)
  * sent, and only the answer about the first one were lost, it would be sent again and be the last
  * state at the hub.
  */
-static void test_the_last_state_of_a_page_is_sent(void **state)
+TEST(test_the_last_state_of_a_page_is_sent)
 {
     static const char answer[] = "{\"stream\":\"states\",\"seq\":1}";
     const struct wire_message acknowledged = {.data = (const uint8_t *)answer,
@@ -96,7 +96,6 @@ static void test_the_last_state_of_a_page_is_sent(void **state)
     uv_loop_t loop;
     struct publish *publish;
 
-    (void)state;
     assert_int_equal(uv_loop_init(&loop), 0);
     publish =
         publish_new(&(struct publish_options){.loop = &loop, .host = "ap1", .done = on_page_done});
@@ -120,11 +119,4 @@ static void test_the_last_state_of_a_page_is_sent(void **state)
     assert_int_equal(uv_run(&loop, UV_RUN_DEFAULT), 0);
     assert_int_equal(uv_loop_close(&loop), 0);
     publish_free(publish);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_the_last_state_of_a_page_is_sent)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,7 +58,7 @@ static struct profile profile_of(const char *text)
     return profile;
 }
 
-static void test_words_follow_one_another(void **state)
+TEST(test_words_follow_one_another)
 {
     const struct profile profile = profile_of(PROFILE);
     struct hearsay_summary_group groups[GROUPS_MAX];
@@ -73,7 +73,6 @@ static void test_words_follow_one_another(void **state)
     struct msg_peer_summary word;
     struct told told;
 
-    (void)state;
     assert_int_equal(told_init(&told, &profile), 0);
     assert_true(told_wants_groups(&told) && told_waits_for_groups(&told));
     assert_true(told_begin(&told, &first, 1, 7));
@@ -98,14 +97,13 @@ static void test_words_follow_one_another(void **state)
     told_deinit(&told);
 }
 
-static void test_many_deltas_make_a_full_word_due(void **state)
+TEST(test_many_deltas_make_a_full_word_due)
 {
     const struct profile profile = profile_of(PROFILE);
     struct hearsay_summary_group groups[GROUPS_MAX];
     struct msg_peer_summary word;
     struct told told;
 
-    (void)state;
     assert_int_equal(told_init(&told, &profile), 0);
     assert_true(told_begin(&told, NULL, 0, 1));
     told_sent(&told);
@@ -130,7 +128,7 @@ static void test_many_deltas_make_a_full_word_due(void **state)
 }
 
 /* A group says for each section of the profile how many bits its filters have set there. */
-static void test_wrong_groups_are_not_told(void **state)
+TEST(test_wrong_groups_are_not_told)
 {
     const struct profile profile = profile_of("v1:wifi=320/2,any=192/3");
     struct stored filter = random_filter();
@@ -142,7 +140,6 @@ static void test_wrong_groups_are_not_told(void **state)
     struct hearsay_summary_group groups[GROUPS_MAX + 1];
     struct told told;
 
-    (void)state;
     for (size_t i = 0; i < GROUPS_MAX + 1; i++) {
         groups[i] = right;
     }
@@ -169,7 +166,7 @@ static void test_wrong_groups_are_not_told(void **state)
 }
 
 /* A message that a union has, with another number of bits in a section, is told as a new group. */
-static void test_ranges_by_section_are_told(void **state)
+TEST(test_ranges_by_section_are_told)
 {
     const struct profile profile = profile_of("v1:wifi=320/2,any=192/3");
     struct hearsay_summary_group out[GROUPS_MAX];
@@ -178,7 +175,6 @@ static void test_ranges_by_section_are_told(void **state)
     struct stored stored;
     struct told told;
 
-    (void)state;
     bloom_set(filter, 1);
     bloom_set(filter, 319);
     bloom_set(filter, 320);
@@ -229,7 +225,7 @@ static int make_due(struct due *due, uint64_t end_ms, uint64_t *out_last)
 
 /* 256 bridges that begin within 20 s cost each host a few full words, not 256. Each of them learns
  * within a second or so that the host is there, and has its full word soon after. */
-static void test_neighbours_that_begin(void **state)
+TEST(test_neighbours_that_begin)
 {
     struct due due;
     uint64_t last = 0;
@@ -237,7 +233,6 @@ static void test_neighbours_that_begin(void **state)
     int full = 0;
     int words = 0;
 
-    (void)state;
     due_init(&due, ALL_GAP_MS);
     assert_true(due.full_ms == UINT64_MAX && due.word_ms == UINT64_MAX);
     due_want(&due, now, 0);
@@ -261,14 +256,13 @@ static void test_neighbours_that_begin(void **state)
 
 /* A host that is named tells sooner. But a neighbour that names it without end gets no more than
  * one that asks for all. */
-static void test_a_neighbour_that_lost_a_word(void **state)
+TEST(test_a_neighbour_that_lost_a_word)
 {
     struct due due;
     uint64_t last = 0;
     uint64_t now = 100000;
     int full = 0;
 
-    (void)state;
     due_init(&due, ALL_GAP_MS);
     due_made(&due, now);
     due_ask(&due, true, now + 1, 7);
@@ -291,14 +285,13 @@ static uint32_t random_below(uint32_t n)
     return rng_below(&rng, n);
 }
 
-static void test_asks_of_50_ms_are_shuffled(void **state)
+TEST(test_asks_of_50_ms_are_shuffled)
 {
     static int items[SHUFFLE_MAX];
     struct shuffle shuffle = {.count = 0};
     void *out[SHUFFLE_MAX];
     bool differs = false;
 
-    (void)state;
     assert_true(shuffle_due_ms(&shuffle) == INT64_MAX);
     assert_true(shuffle_add(&shuffle, &items[0]));
     assert_int_equal(shuffle_take(&shuffle, 1000, random_below, out), 1); /* at once */
@@ -323,12 +316,11 @@ static void test_asks_of_50_ms_are_shuffled(void **state)
 }
 
 /* Over many windows each order of three asks is as frequent as the others. */
-static void test_each_order_is_as_likely(void **state)
+TEST(test_each_order_is_as_likely)
 {
     static char items[3];
     int count[6] = {0};
 
-    (void)state;
     for (int round = 0; round < 6000; round++) {
         struct shuffle shuffle = {.count = 0};
         void *out[SHUFFLE_MAX];
@@ -348,12 +340,11 @@ static void test_each_order_is_as_likely(void **state)
 
 /* --- rates ------------------------------------------------------------------------------------ */
 
-static void test_a_greedy_neighbour_takes_nothing_from_others(void **state)
+TEST(test_a_greedy_neighbour_takes_nothing_from_others)
 {
     struct rates rates = {.rest = {.used = 0}};
     int taken = 0;
 
-    (void)state;
     for (int i = 0; i < 1000; i++) {
         taken += rates_take(&rates, "greedy", 600, 1, 1000) ? 1 : 0;
     }
@@ -371,11 +362,10 @@ static void test_a_greedy_neighbour_takes_nothing_from_others(void **state)
 }
 
 /* The dearest query passes when the bucket is full but for the token that it took when it came. */
-static void test_dear_queries_take_more(void **state)
+TEST(test_dear_queries_take_more)
 {
     struct rates rates = {.rest = {.used = 0}};
 
-    (void)state;
     assert_true(rates_take(&rates, "dear", 600, 40, 1000));
     assert_true(rates_take(&rates, "dear", 600, 40, 1000));
     assert_false(rates_take(&rates, "dear", 600, 40, 1000));
@@ -387,19 +377,6 @@ static void test_dear_queries_take_more(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_words_follow_one_another),
-        cmocka_unit_test(test_many_deltas_make_a_full_word_due),
-        cmocka_unit_test(test_wrong_groups_are_not_told),
-        cmocka_unit_test(test_ranges_by_section_are_told),
-        cmocka_unit_test(test_neighbours_that_begin),
-        cmocka_unit_test(test_a_neighbour_that_lost_a_word),
-        cmocka_unit_test(test_asks_of_50_ms_are_shuffled),
-        cmocka_unit_test(test_each_order_is_as_likely),
-        cmocka_unit_test(test_a_greedy_neighbour_takes_nothing_from_others),
-        cmocka_unit_test(test_dear_queries_take_more),
-    };
-
     rng_init(&rng);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return check_run(NULL, NULL);
 }

@@ -6,10 +6,9 @@
 
 static const struct bucket_rate six_a_minute = {.per_minute = 6, .burst = 3};
 
-static void a_full_bucket_gives_its_burst(void **state)
+TEST(a_full_bucket_gives_its_burst)
 {
     struct bucket bucket = {0};
-    (void)state;
 
     for (int i = 0; i < 3; i++) {
         assert_int_equal(bucket_take(&bucket, &six_a_minute, 1, 1000), 0);
@@ -18,10 +17,9 @@ static void a_full_bucket_gives_its_burst(void **state)
 }
 
 /* The time that it names is the first at which asking again helps. */
-static void it_says_how_long_to_wait(void **state)
+TEST(it_says_how_long_to_wait)
 {
     struct bucket bucket = {0};
-    (void)state;
 
     assert_int_equal(bucket_take(&bucket, &six_a_minute, 3, 0), 0);
     assert_int_equal(bucket_take(&bucket, &six_a_minute, 1, 1), 9999);
@@ -31,10 +29,9 @@ static void it_says_how_long_to_wait(void **state)
 }
 
 /* A refusal costs nothing. */
-static void a_refusal_takes_nothing(void **state)
+TEST(a_refusal_takes_nothing)
 {
     struct bucket bucket = {0};
-    (void)state;
 
     assert_int_equal(bucket_take(&bucket, &six_a_minute, 2, 0), 0);
     assert_int_equal(bucket_take(&bucket, &six_a_minute, 2, 0), 10000);
@@ -42,20 +39,18 @@ static void a_refusal_takes_nothing(void **state)
 }
 
 /* What costs more than a full bucket can be had all the same, from a full one. */
-static void a_cost_beyond_the_burst_takes_all(void **state)
+TEST(a_cost_beyond_the_burst_takes_all)
 {
     struct bucket bucket = {0};
-    (void)state;
 
     assert_int_equal(bucket_take(&bucket, &six_a_minute, UINT32_MAX, 0), 0);
     assert_int_equal(bucket_take(&bucket, &six_a_minute, UINT32_MAX, 1), 29999);
     assert_int_equal(bucket_take(&bucket, &six_a_minute, UINT32_MAX, 30000), 0);
 }
 
-static void it_holds_no_more_than_its_burst(void **state)
+TEST(it_holds_no_more_than_its_burst)
 {
     struct bucket bucket = {0};
-    (void)state;
 
     assert_int_equal(bucket_take(&bucket, &six_a_minute, 3, 0), 0);
     assert_false(bucket_is_full(&bucket, &six_a_minute, 29999));
@@ -65,10 +60,9 @@ static void it_holds_no_more_than_its_burst(void **state)
 }
 
 /* A clock that goes back gives nothing, and takes nothing either. */
-static void time_never_runs_backwards(void **state)
+TEST(time_never_runs_backwards)
 {
     struct bucket bucket = {0};
-    (void)state;
 
     assert_int_equal(bucket_take(&bucket, &six_a_minute, 3, 50000), 0);
     assert_int_equal(bucket_take(&bucket, &six_a_minute, 1, INT64_MIN), 10000);
@@ -76,11 +70,10 @@ static void time_never_runs_backwards(void **state)
     assert_int_equal(bucket_take(&bucket, &six_a_minute, 1, 60000), 0);
 }
 
-static void no_rate_is_no_limit(void **state)
+TEST(no_rate_is_no_limit)
 {
     const struct bucket_rate none = {.per_minute = 0, .burst = 1};
     struct bucket bucket = {0};
-    (void)state;
 
     for (int i = 0; i < 1000; i++) {
         assert_int_equal(bucket_take(&bucket, &none, 1, 0), 0);
@@ -89,11 +82,10 @@ static void no_rate_is_no_limit(void **state)
 }
 
 /* After a reload the bucket is as empty as the new size allows, and regains at the new rate. */
-static void a_rate_may_change(void **state)
+TEST(a_rate_may_change)
 {
     const struct bucket_rate wide = {.per_minute = 60, .burst = 1000};
     struct bucket bucket = {0};
-    (void)state;
 
     assert_int_equal(bucket_take(&bucket, &wide, 1000, 0), 0);
     assert_int_equal(bucket_take(&bucket, &six_a_minute, 1, 0), 10000);
@@ -101,11 +93,10 @@ static void a_rate_may_change(void **state)
 }
 
 /* What is given back can be taken again at once; a bucket never has more than its burst. */
-static void tokens_come_back(void **state)
+TEST(tokens_come_back)
 {
     const struct bucket_rate none = {.per_minute = 0, .burst = 1};
     struct bucket bucket = {0};
-    (void)state;
 
     assert_int_equal(bucket_take(&bucket, &six_a_minute, 3, 0), 0);
     bucket_give(&bucket, &six_a_minute, 2, 0);
@@ -121,21 +112,4 @@ static void tokens_come_back(void **state)
     assert_true(bucket_take(&bucket, &six_a_minute, 1, 5000) > 0);
     bucket_give(&bucket, &none, 1, 5000);
     assert_true(bucket_is_full(&bucket, &none, 5000));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_full_bucket_gives_its_burst),
-        cmocka_unit_test(it_says_how_long_to_wait),
-        cmocka_unit_test(a_refusal_takes_nothing),
-        cmocka_unit_test(a_cost_beyond_the_burst_takes_all),
-        cmocka_unit_test(it_holds_no_more_than_its_burst),
-        cmocka_unit_test(time_never_runs_backwards),
-        cmocka_unit_test(no_rate_is_no_limit),
-        cmocka_unit_test(a_rate_may_change),
-        cmocka_unit_test(tokens_come_back),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

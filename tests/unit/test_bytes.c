@@ -7,12 +7,11 @@
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 
-static void test_appended_bytes_stay_in_order(void **state)
+TEST(test_appended_bytes_stay_in_order)
 {
     struct fail_alloc memory;
     struct bytes bytes;
 
-    (void)state;
     fail_alloc_init(&memory);
     bytes_init(&bytes, &memory.alloc);
     for (size_t i = 0; i < 5000; i++) {
@@ -30,12 +29,11 @@ static void test_appended_bytes_stay_in_order(void **state)
     assert_int_equal(memory.live_blocks, 0);
 }
 
-static void test_reserve_keeps_count_and_contents(void **state)
+TEST(test_reserve_keeps_count_and_contents)
 {
     struct bytes bytes;
     uint8_t *room;
 
-    (void)state;
     bytes_init(&bytes, alloc_system());
     assert_int_equal(bytes_append(&bytes, "abc", 3), 0);
     room = bytes_reserve(&bytes, 100000);
@@ -47,12 +45,11 @@ static void test_reserve_keeps_count_and_contents(void **state)
     bytes_deinit(&bytes);
 }
 
-static void test_consume_from_the_front(void **state)
+TEST(test_consume_from_the_front)
 {
     struct fail_alloc memory;
     struct bytes bytes;
 
-    (void)state;
     fail_alloc_init(&memory);
     bytes_init(&bytes, &memory.alloc);
     assert_int_equal(bytes_append(&bytes, "abcdef", 6), 0);
@@ -68,12 +65,11 @@ static void test_consume_from_the_front(void **state)
     assert_int_equal(memory.live_bytes, 0);
 }
 
-static void test_failed_growth_changes_nothing(void **state)
+TEST(test_failed_growth_changes_nothing)
 {
     struct fail_alloc memory;
     struct bytes bytes;
 
-    (void)state;
     fail_alloc_init(&memory);
     fail_alloc_arm(&memory, 2);
     bytes_init(&bytes, &memory.alloc);
@@ -89,24 +85,10 @@ static void test_failed_growth_changes_nothing(void **state)
     assert_int_equal(memory.live_bytes, 0);
 }
 
-static void test_zeroed_one_can_be_given_back(void **state)
+TEST(test_zeroed_one_can_be_given_back)
 {
     struct bytes bytes = {0};
 
-    (void)state;
     bytes_deinit(&bytes);
     assert_null(bytes.data);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_appended_bytes_stay_in_order),
-        cmocka_unit_test(test_reserve_keeps_count_and_contents),
-        cmocka_unit_test(test_consume_from_the_front),
-        cmocka_unit_test(test_failed_growth_changes_nothing),
-        cmocka_unit_test(test_zeroed_one_can_be_given_back),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

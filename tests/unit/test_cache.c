@@ -42,12 +42,11 @@ static bool holds(struct cache *cache, uint32_t host, uint32_t number, const cha
     return true;
 }
 
-static void test_keeps_copies_by_host_and_id(void **state)
+TEST(test_keeps_copies_by_host_and_id)
 {
     struct cache *cache = cache_new(100000);
     char text[] = "first";
 
-    (void)state;
     assert_non_null(cache);
     assert_int_equal(cache_bytes(cache), 0);
     assert_true(put(cache, 1, 7, text));
@@ -62,13 +61,12 @@ static void test_keeps_copies_by_host_and_id(void **state)
     cache_free(NULL);
 }
 
-static void test_replaces_and_drops(void **state)
+TEST(test_replaces_and_drops)
 {
     struct cache *cache = cache_new(100000);
     uint8_t id[MESSAGE_ID_BYTES];
     uint64_t bytes;
 
-    (void)state;
     assert_true(put(cache, 1, 7, "long payload"));
     bytes = cache_bytes(cache);
     assert_true(put(cache, 1, 7, "short"));
@@ -84,14 +82,13 @@ static void test_replaces_and_drops(void **state)
     cache_free(cache);
 }
 
-static void test_refuses_more_than_an_eighth(void **state)
+TEST(test_refuses_more_than_an_eighth)
 {
     struct cache *cache = cache_new(8000);
     char large[1001];
     struct cache_entry absurd = {.payload_bytes = SIZE_MAX, .media_type_bytes = SIZE_MAX};
     uint8_t id[MESSAGE_ID_BYTES];
 
-    (void)state;
     memset(large, 'x', 1000);
     large[1000] = '\0';
     assert_true(put(cache, 1, 1, "small"));
@@ -109,12 +106,11 @@ static void test_refuses_more_than_an_eighth(void **state)
     cache_free(cache);
 }
 
-static void test_drops_the_longest_unused(void **state)
+TEST(test_drops_the_longest_unused)
 {
     struct cache *cache = cache_new(0);
     uint64_t one;
 
-    (void)state;
     cache_free(cache);
     cache = cache_new(100000);
     assert_true(put(cache, 1, 0, "0"));
@@ -140,7 +136,7 @@ static void test_drops_the_longest_unused(void **state)
 }
 
 /* What it holds is always right and within the limit, whatever is done to it. */
-static void test_random_operations(void **state)
+TEST(test_random_operations)
 {
     enum { NUMBERS = 300, LIMIT = 20000 };
     struct cache *cache = cache_new(LIMIT);
@@ -149,7 +145,6 @@ static void test_random_operations(void **state)
     uint8_t id[MESSAGE_ID_BYTES];
     unsigned hits = 0;
 
-    (void)state;
     rng_init(&rng);
     memset(latest, 0, sizeof(latest));
     for (unsigned i = 0; i < 50000; i++) {
@@ -173,17 +168,4 @@ static void test_random_operations(void **state)
     }
     assert_true(hits > 1000);
     cache_free(cache);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_keeps_copies_by_host_and_id),
-        cmocka_unit_test(test_replaces_and_drops),
-        cmocka_unit_test(test_refuses_more_than_an_eighth),
-        cmocka_unit_test(test_drops_the_longest_unused),
-        cmocka_unit_test(test_random_operations),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -84,9 +84,8 @@ static const char *const seen_texts[] = {
     " \xff ", /* no UTF-8 */
 };
 
-static void test_blank(void **state)
+TEST(test_blank)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(blank_texts) / sizeof(blank_texts[0]); i++) {
         if (character_any_seen(blank_texts[i], strlen(blank_texts[i]))) {
             fail_msg("blank text %zu is seen", i);
@@ -95,9 +94,8 @@ static void test_blank(void **state)
     assert_false(character_any_seen("\0\0", 2));
 }
 
-static void test_seen(void **state)
+TEST(test_seen)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(seen_texts) / sizeof(seen_texts[0]); i++) {
         if (!character_any_seen(seen_texts[i], strlen(seen_texts[i]))) {
             fail_msg("text %zu cannot be seen", i);
@@ -108,11 +106,10 @@ static void test_seen(void **state)
 }
 
 /* Each combining mark is blank, and the two ends of the range of numbers are in the table. */
-static void test_table(void **state)
+TEST(test_table)
 {
     uint32_t marks = 0;
     uint32_t blanks = 0;
-    (void)state;
 
     for (uint32_t character = 0; character < 0x110000; character++) {
         marks += character_is_combining(character);
@@ -123,15 +120,4 @@ static void test_table(void **state)
     assert_in_range(blanks, 6000, 7000); /* 3,600 of them are the tags and their reserve */
     assert_true(character_is_blank(0) && character_is_blank(0x10ffff));
     assert_false(character_is_blank(0x110000) || character_is_blank(UINT32_MAX));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_blank),
-        cmocka_unit_test(test_seen),
-        cmocka_unit_test(test_table),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

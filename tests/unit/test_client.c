@@ -98,9 +98,8 @@ static void script_answers(struct fake_peer *peer, void *context)
 }
 
 /* Every call gets what the server said, and the Welcome is there to be read. */
-static void test_calls(void **state)
+TEST(test_calls)
 {
-    (void)state;
     struct fake_server server;
     fake_server_pair(&server, script_answers, NULL);
     struct hearsay *client = open_client(alloc_system(), &server);
@@ -160,9 +159,8 @@ static void test_calls(void **state)
 }
 
 /* What is wrong before anything is sent is said without a server. */
-static void test_arguments(void **state)
+TEST(test_arguments)
 {
-    (void)state;
     struct fake_server server;
     fake_server_pair(&server, script_answers, NULL);
     struct hearsay *client = open_client(alloc_system(), &server);
@@ -234,9 +232,8 @@ static void script_backwards(struct fake_peer *peer, void *context)
 }
 
 /* A call that waits for its own reply keeps the others for hearsay_next, in order. */
-static void test_overtaking(void **state)
+TEST(test_overtaking)
 {
-    (void)state;
     struct fake_server server;
     fake_server_pair(&server, script_backwards, NULL);
     struct hearsay *client = open_client(alloc_system(), &server);
@@ -334,9 +331,8 @@ static bool is_readable(const struct hearsay *client, int timeout_ms)
 }
 
 /* Who stays connected while epochs turn knows the one of now, and misses no answer by asking. */
-static void test_epochs_turn(void **state)
+TEST(test_epochs_turn)
 {
-    (void)state;
     struct fake_server server;
     struct hearsay_epoch epoch = {.number = 1};
     struct hearsay_error error;
@@ -401,9 +397,8 @@ static void script_deaf(struct fake_peer *peer, void *context)
 }
 
 /* A server that stops reading fills the buffers, up to a bound; nothing blocks, deadlines pass. */
-static void test_deaf_server(void **state)
+TEST(test_deaf_server)
 {
-    (void)state;
     struct fake_server server;
     int ends[2];
     assert_int_equal(pipe(ends), 0);
@@ -458,9 +453,8 @@ static void script_silent(struct fake_peer *peer, void *context)
 }
 
 /* After a deadline the connection goes on, and the late reply is nobody's. */
-static void test_deadline(void **state)
+TEST(test_deadline)
 {
-    (void)state;
     struct fake_server server;
     fake_server_pair(&server, script_silent, NULL);
     struct hearsay *client = open_client(alloc_system(), &server);
@@ -492,9 +486,8 @@ static void script_chatter(struct fake_peer *peer, void *context)
 }
 
 /* A server that never stops talking does not keep a call beyond its deadline. */
-static void test_chatter(void **state)
+TEST(test_chatter)
 {
-    (void)state;
     struct fake_server server;
     fake_server_pair(&server, script_chatter, NULL);
     struct hearsay *client = open_client(alloc_system(), &server);
@@ -521,9 +514,8 @@ static void script_cut(struct fake_peer *peer, void *context)
 }
 
 /* A server that is gone at any byte: a clear error, or the whole answer. */
-static void test_hang_up_everywhere(void **state)
+TEST(test_hang_up_everywhere)
 {
-    (void)state;
     bool answered = false;
     for (size_t count = 0; !answered; count++) {
         struct fake_server server;
@@ -545,9 +537,8 @@ static void test_hang_up_everywhere(void **state)
 }
 
 /* With the n-th allocation failing: an error, or an answer, and nothing leaks. */
-static void test_allocations(void **state)
+TEST(test_allocations)
 {
-    (void)state;
     bool failed = true;
     for (size_t n = 1; failed; n++) {
         struct fail_alloc fail;
@@ -582,9 +573,8 @@ static void test_allocations(void **state)
 }
 
 /* The whole way: a Unix socket by its path. */
-static void test_connect(void **state)
+TEST(test_connect)
 {
-    (void)state;
     struct fake_server server;
     struct hearsay *client = NULL;
     struct hearsay_error error;
@@ -600,16 +590,4 @@ static void test_connect(void **state)
     assert_int_equal(hearsay_connect(&options, &client, &error), HEARSAY_ERR_CONNECT);
     options.server = "host:0";
     assert_int_equal(hearsay_connect(&options, &client, &error), HEARSAY_ERR_ARGUMENT);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_calls),       cmocka_unit_test(test_arguments),
-        cmocka_unit_test(test_overtaking),  cmocka_unit_test(test_epochs_turn),
-        cmocka_unit_test(test_deaf_server), cmocka_unit_test(test_deadline),
-        cmocka_unit_test(test_chatter),     cmocka_unit_test(test_hang_up_everywhere),
-        cmocka_unit_test(test_allocations), cmocka_unit_test(test_connect),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -178,9 +178,8 @@ static const struct hearsay_reply *next(struct hearsay *client)
 }
 
 /* The greeting comes in the background, and Hello names the client for whom the gateway speaks. */
-static void test_begins(void **state)
+TEST(test_begins)
 {
-    (void)state;
     struct fake_server server;
     struct heard heard = {.watch_id = 7};
     struct hearsay_error error;
@@ -218,9 +217,8 @@ static void script_refuses(struct fake_peer *peer, void *context)
 }
 
 /* A server that does not greet costs no time but the timeout's; one that refuses says why. */
-static void test_not_greeted(void **state)
+TEST(test_not_greeted)
 {
-    (void)state;
     struct fake_server server;
     struct hearsay_error error;
     struct hearsay_connect options;
@@ -246,9 +244,8 @@ static void test_not_greeted(void **state)
 }
 
 /* What cannot be begun is said at once. */
-static void test_arguments(void **state)
+TEST(test_arguments)
 {
-    (void)state;
     static const struct hearsay_tls tls;
     struct hearsay *client = NULL;
     struct hearsay_error error;
@@ -279,9 +276,8 @@ static void test_arguments(void **state)
 }
 
 /* A numeric address is connected to in the background, too. */
-static void test_tcp(void **state)
+TEST(test_tcp)
 {
-    (void)state;
     struct sockaddr_in name = {.sin_family = AF_INET};
     socklen_t length = sizeof(name);
     struct hearsay *client = NULL;
@@ -314,9 +310,8 @@ static void test_tcp(void **state)
 }
 
 /* Reports, watches and labels are answered by hearsay_next. */
-static void test_requests(void **state)
+TEST(test_requests)
 {
-    (void)state;
     const struct hearsay_request report = {.kind = HEARSAY_REQUEST_REPORT,
                                            .report = {.id = {wanted, sizeof(wanted)},
                                                       .kind = HEARSAY_REPORT_SPAM,
@@ -363,9 +358,8 @@ static void test_requests(void **state)
 }
 
 /* Requests are of the client that was named last, until the gateway asks for itself again. */
-static void test_asking_for_others(void **state)
+TEST(test_asking_for_others)
 {
-    (void)state;
     struct fake_server server;
     struct heard heard = {.watch_id = 7};
     uint64_t ticket = 0;
@@ -393,9 +387,8 @@ static void test_asking_for_others(void **state)
 
 /* Changed labels are told to who wants them, with the host's index; unknown hosts are passed over.
  */
-static void test_here_changes(void **state)
+TEST(test_here_changes)
 {
-    (void)state;
     struct fake_server server;
     struct heard heard = {.watch_id = 7};
     const struct hearsay_reply *reply = NULL;
@@ -425,9 +418,8 @@ static void test_here_changes(void **state)
 }
 
 /* A small connection takes answers of any size, and has few requests in flight. */
-static void test_small(void **state)
+TEST(test_small)
 {
-    (void)state;
     struct fake_server server;
     struct heard heard = {.watch_id = 7};
     struct hearsay_error error;
@@ -448,9 +440,8 @@ static void test_small(void **state)
 }
 
 /* A watch without a number could never be ended, nor its matches told from those of others. */
-static void test_watch_without_number(void **state)
+TEST(test_watch_without_number)
 {
-    (void)state;
     const char *label = "topic:tea";
     struct fake_server server;
     struct heard heard = {.watch_id = 0};
@@ -473,20 +464,4 @@ static void test_watch_without_number(void **state)
     assert_non_null(strstr(error.sentence, "without a number"));
     hearsay_close(client);
     fake_server_stop(&server);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_begins),
-        cmocka_unit_test(test_not_greeted),
-        cmocka_unit_test(test_arguments),
-        cmocka_unit_test(test_tcp),
-        cmocka_unit_test(test_requests),
-        cmocka_unit_test(test_asking_for_others),
-        cmocka_unit_test(test_here_changes),
-        cmocka_unit_test(test_small),
-        cmocka_unit_test(test_watch_without_number),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -224,7 +224,7 @@ static void expect_seqs(const struct told *told, const uint64_t *seqs, unsigned 
 
 /* It comes again after what it saw, with the token of the last Welcome; what is pushed again is not
  * given again, and why it was dropped is. */
-static void test_comes_again(void **state)
+TEST(test_comes_again)
 {
     static const struct scene scenes[] = {
         {.seq = 10, .pushes = {11, 12}},
@@ -236,7 +236,6 @@ static void test_comes_again(void **state)
     struct play play = {.scenes = scenes, .count = 4};
     struct told told = {.last = 15};
 
-    (void)state;
     assert_int_equal(perform(&play, &told, HEARSAY_NO_SEQ, NULL), HEARSAY_OK);
     expect_seqs(&told, expected, 5);
     assert_int_equal(play.watched, 3);
@@ -252,7 +251,7 @@ static void test_comes_again(void **state)
 }
 
 /* Nothing came before the connection was lost: it goes on after what Watching said. */
-static void test_after_watching(void **state)
+TEST(test_after_watching)
 {
     static const struct scene scenes[] = {
         {.seq = 20},
@@ -262,7 +261,6 @@ static void test_after_watching(void **state)
     struct play play = {.scenes = scenes, .count = 2};
     struct told told = {.last = 22};
 
-    (void)state;
     assert_int_equal(perform(&play, &told, HEARSAY_NO_SEQ, NULL), HEARSAY_OK);
     expect_seqs(&told, expected, 2);
     assert_int_equal(play.after_seq[1], 20);
@@ -270,7 +268,7 @@ static void test_after_watching(void **state)
 
 /* Another store has numbers of its own: all that is in it is given. One that was set back goes on
  * from where it is. */
-static void test_other_stores(void **state)
+TEST(test_other_stores)
 {
     static const struct scene scenes[] = {
         {.store = 1, .seq = 100, .pushes = {101}},
@@ -281,7 +279,6 @@ static void test_other_stores(void **state)
     struct play play = {.scenes = scenes, .count = 3};
     struct told told = {.last = 4};
 
-    (void)state;
     assert_int_equal(perform(&play, &told, 100, NULL), HEARSAY_OK);
     expect_seqs(&told, expected, 6);
     assert_int_equal(play.after_seq[0], 100);
@@ -292,7 +289,7 @@ static void test_other_stores(void **state)
 /* A wait is a random time from 1 to 2 s. Both bounds double, up to 30 and 60 s; after a success
  * they begin anew. Not all first waits are equal: clients of a server that starts again would come
  * back together. */
-static void test_backs_off(void **state)
+TEST(test_backs_off)
 {
     enum { FAILURES = 10 };
     struct scene scenes[FAILURES + 3] = {{.seq = 1}};
@@ -301,7 +298,6 @@ static void test_backs_off(void **state)
     int64_t most_ms = 2 * FIRST_MS;
     int64_t sum_ms = 0;
 
-    (void)state;
     for (unsigned i = 1; i <= FAILURES; i++) {
         scenes[i].hangs_up = true;
     }
@@ -326,7 +322,7 @@ static void test_backs_off(void **state)
 }
 
 /* A refusal that may pass is waited for as long as the server says, up to 60 s. */
-static void test_retry_after(void **state)
+TEST(test_retry_after)
 {
     static const struct scene scenes[] = {
         {.seq = 1},
@@ -338,7 +334,6 @@ static void test_retry_after(void **state)
     struct play play = {.scenes = scenes, .count = 4};
     struct told told = {.last = 2};
 
-    (void)state;
     assert_int_equal(perform(&play, &told, HEARSAY_NO_SEQ, NULL), HEARSAY_OK);
     expect_seqs(&told, expected, 1);
     assert_int_equal(told.losses, 3);
@@ -348,7 +343,7 @@ static void test_retry_after(void **state)
 }
 
 /* What trying again does not mend is returned; as is all that fails before the first success. */
-static void test_what_ends_it(void **state)
+TEST(test_what_ends_it)
 {
     static const struct scene invalid[] = {{.seq = 1}, {.refusal = MSG_INVALID}};
     static const struct scene busy[] = {{.refusal = MSG_QUOTA}};
@@ -361,7 +356,6 @@ static void test_what_ends_it(void **state)
     static const int statuses[] = {HEARSAY_ERR_REFUSED, HEARSAY_ERR_REFUSED, HEARSAY_ERR_LOST};
     static const unsigned losses[] = {1, 0, 0};
 
-    (void)state;
     for (unsigned i = 0; i < 3; i++) {
         struct told told = {.count = 0};
         struct hearsay_error error;
@@ -377,15 +371,4 @@ static void test_what_ends_it(void **state)
     struct hearsay_error error;
     assert_int_equal(perform(&play, &told, HEARSAY_NO_SEQ, &error), HEARSAY_ERR_ARGUMENT);
     assert_int_equal(play.watched, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_comes_again),  cmocka_unit_test(test_after_watching),
-        cmocka_unit_test(test_other_stores), cmocka_unit_test(test_backs_off),
-        cmocka_unit_test(test_retry_after),  cmocka_unit_test(test_what_ends_it),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

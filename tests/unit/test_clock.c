@@ -159,22 +159,20 @@ static void check_history(const struct history *history)
     }
 }
 
-static void test_histories(void **state)
+TEST(test_histories)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(histories) / sizeof(histories[0]); i++) {
         check_history(&histories[i]);
     }
 }
 
 /* Without patience every clock is believed at once. */
-static void test_no_patience(void **state)
+TEST(test_no_patience)
 {
     const struct clock_reading first = {NOON, 5, ALONE};
     const struct clock_reading later = {NOON + 3650 * DAY, 6, ALONE};
     struct clock_state clock;
 
-    (void)state;
     clock_init(&clock, NOON - 100 * DAY, INT64_MAX, &first);
     assert_true(clock_now(&clock, &first, 0) == NOON);
     assert_true(clock_trusted(&clock, &first, 0));
@@ -184,12 +182,11 @@ static void test_no_patience(void **state)
 
 /* Whatever the clocks do, ours does not go back, is never behind the monotonic one, and is never
  * more than a day ahead of it at once without the system's word. */
-static void test_random_clocks(void **state)
+TEST(test_random_clocks)
 {
     enum { ROUNDS = 300, READINGS = 200 };
     struct rng rng;
 
-    (void)state;
     rng_init(&rng);
     for (int round = 0; round < ROUNDS; round++) {
         struct clock_reading system = {NOON, 1000, ALONE};
@@ -216,15 +213,4 @@ static void test_random_clocks(void **state)
             last_ms = now_ms;
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_histories),
-        cmocka_unit_test(test_no_patience),
-        cmocka_unit_test(test_random_clocks),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,9 +11,8 @@ enum { HEADER = LIMIT_FRAME_HEADER_BYTES };
 
 /* --- round trips ------------------------------------------------------------------------------ */
 
-static void test_samples_come_back_the_same(void **state)
+TEST(test_samples_come_back_the_same)
 {
-    (void)state;
     for (size_t s = 0; s < 2; s++) {
         for (size_t i = 0; i < wire_sides[s].sample_count(); i++) {
             struct msg_error error;
@@ -46,7 +45,7 @@ static void assert_bytes(struct hearsay_bytes a, struct hearsay_bytes b)
 
 /* Bytes alone could hide a field that neither direction knows: values are compared here, and all
  * of them against another implementation in tests/vectors. */
-static void test_a_full_query_keeps_its_values(void **state)
+TEST(test_a_full_query_keeps_its_values)
 {
     const struct hearsay_query *sent = &wire_request(5)->query;
     struct hearsay_request back;
@@ -54,7 +53,6 @@ static void test_a_full_query_keeps_its_values(void **state)
     struct arena arena;
     struct bytes bytes;
 
-    (void)state;
     wire_sample(&wire_sides[0], 5, &bytes);
     arena_init(&arena, alloc_system(), 1 << 20);
     assert_int_equal(
@@ -87,7 +85,7 @@ static void test_a_full_query_keeps_its_values(void **state)
 
 /* As many changes as a request may have, each with all that it may have and with no payload: what a
  * reader needs beside the bytes of the frame is at its largest. */
-static void test_a_full_apply_is_read(void **state)
+TEST(test_a_full_apply_is_read)
 {
     static const uint8_t filter[1] = {1};
     struct hearsay_change changes[LIMIT_CHANGES];
@@ -101,7 +99,6 @@ static void test_a_full_apply_is_read(void **state)
     struct arena arena;
     struct bytes bytes;
 
-    (void)state;
     for (size_t i = 0; i < LIMIT_CHANGES; i++) {
         changes[i] = (struct hearsay_change){
             .has_message = true,
@@ -122,14 +119,13 @@ static void test_a_full_apply_is_read(void **state)
     bytes_deinit(&bytes);
 }
 
-static void test_defaults_of_absent_fields(void **state)
+TEST(test_defaults_of_absent_fields)
 {
     struct hearsay_request back;
     struct msg_error error;
     struct arena arena;
     struct bytes bytes;
 
-    (void)state;
     arena_init(&arena, alloc_system(), 1 << 20);
     wire_sample(&wire_sides[0], 2, &bytes);
     assert_int_equal(
@@ -159,7 +155,7 @@ static void test_defaults_of_absent_fields(void **state)
 }
 
 /* Texts to be sent need no NUL behind them: a sanitizer sees a read beyond these. */
-static void test_texts_without_a_nul_behind_them(void **state)
+TEST(test_texts_without_a_nul_behind_them)
 {
     static const char type[] = "text/plain; charset=utf-8";
     const size_t length = sizeof type - 1;
@@ -170,7 +166,6 @@ static void test_texts_without_a_nul_behind_them(void **state)
     struct arena arena;
     struct bytes bytes;
 
-    (void)state;
     assert_non_null(exact);
     memcpy(exact, type, length);
     response.got.id = (struct hearsay_bytes){(const uint8_t *)"0123456789abcdef", LIMIT_ID_BYTES};
@@ -293,9 +288,8 @@ static void check_spoiled(const struct spoiled *row)
     arena_deinit(&arena);
 }
 
-static void test_semantic_errors_name_the_field(void **state)
+TEST(test_semantic_errors_name_the_field)
 {
-    (void)state;
     memset(long_agent, 'a', sizeof long_agent - 1);
     memset(long_host, 'a', sizeof long_host - 1);
     for (size_t i = 0; i < sizeof spoiled_rows / sizeof spoiled_rows[0]; i++) {
@@ -304,7 +298,7 @@ static void test_semantic_errors_name_the_field(void **state)
 }
 
 /* The same on the client's side: what a server must not send. */
-static void test_bad_responses_name_the_field(void **state)
+TEST(test_bad_responses_name_the_field)
 {
     static const struct {
         const char *field;
@@ -341,7 +335,6 @@ static void test_bad_responses_name_the_field(void **state)
          20},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct msg_error error;
         struct arena arena;
@@ -361,14 +354,13 @@ static void test_bad_responses_name_the_field(void **state)
 }
 
 /* An error code of a later version is passed on; its sentence says what it means. */
-static void test_error_codes_of_later_versions(void **state)
+TEST(test_error_codes_of_later_versions)
 {
     struct hearsay_response response;
     struct msg_error error;
     struct arena arena;
     struct bytes bytes;
 
-    (void)state;
     bytes_init(&bytes, alloc_system());
     wire_put_data(&bytes, 15, "\x08\x63\x12\x04later", 8);
     arena_init(&arena, alloc_system(), 1 << 20);
@@ -394,13 +386,12 @@ static int decode_by_hand(const struct bytes *bytes, struct hearsay_request *out
     return rv;
 }
 
-static void test_an_id_is_needed(void **state)
+TEST(test_an_id_is_needed)
 {
     struct hearsay_request request;
     struct msg_error error;
     struct bytes bytes;
 
-    (void)state;
     bytes_init(&bytes, alloc_system());
     wire_put_data(&bytes, 12, "", 0);
     assert_int_equal(decode_by_hand(&bytes, &request, &error), CODEC_MALFORMED);
@@ -417,13 +408,12 @@ static void test_an_id_is_needed(void **state)
     bytes_deinit(&bytes);
 }
 
-static void test_requests_that_are_not_served(void **state)
+TEST(test_requests_that_are_not_served)
 {
     struct hearsay_request request;
     struct msg_error error;
     struct bytes bytes;
 
-    (void)state;
     bytes_init(&bytes, alloc_system());
     wire_put_number(&bytes, 1, 9);
     assert_int_equal(decode_by_hand(&bytes, &request, &error), 0); /* no body at all */
@@ -436,9 +426,8 @@ static void test_requests_that_are_not_served(void **state)
     bytes_deinit(&bytes);
 }
 
-static void test_unknown_fields_are_ignored(void **state)
+TEST(test_unknown_fields_are_ignored)
 {
-    (void)state;
     for (size_t s = 0; s < 2; s++) {
         for (size_t i = 0; i < wire_sides[s].sample_count(); i++) {
             struct msg_error error;
@@ -465,9 +454,8 @@ static void test_unknown_fields_are_ignored(void **state)
 
 /* --- errors ----------------------------------------------------------------------------------- */
 
-static void test_error_names(void **state)
+TEST(test_error_names)
 {
-    (void)state;
     assert_string_equal(msg_error_name(MSG_MALFORMED), "MALFORMED");
     assert_string_equal(msg_error_name(MSG_INTERNAL), "INTERNAL");
     assert_string_equal(msg_error_name(MSG_REMOVED), "REMOVED");
@@ -477,9 +465,8 @@ static void test_error_names(void **state)
 }
 
 /* A sentence that is too long is cut between characters, never within one. */
-static void test_long_sentences_are_cut(void **state)
+TEST(test_long_sentences_are_cut)
 {
-    (void)state;
     for (size_t shift = 0; shift < 4; shift++) {
         char text[2 * LIMIT_ERROR_BYTES] = "";
         struct msg_error error;
@@ -501,7 +488,7 @@ static void test_long_sentences_are_cut(void **state)
 
 /* A sentence with a path or a line of a file may have bytes that are no text: peers would refuse
  * it. */
-static void test_sentences_are_text(void **state)
+TEST(test_sentences_are_text)
 {
     static const char *const cases[][2] = {
         {"", ""},
@@ -511,33 +498,10 @@ static void test_sentences_are_text(void **state)
         {"\x80\xed\xa0\x80\xc3\xa4", "????\xc3\xa4"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct msg_error error;
 
         msg_error_set(&error, MSG_INVALID, NULL, "%s", cases[i][0]);
         assert_string_equal(error.message, cases[i][1]);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_samples_come_back_the_same),
-        cmocka_unit_test(test_a_full_query_keeps_its_values),
-        cmocka_unit_test(test_a_full_apply_is_read),
-        cmocka_unit_test(test_defaults_of_absent_fields),
-        cmocka_unit_test(test_texts_without_a_nul_behind_them),
-        cmocka_unit_test(test_semantic_errors_name_the_field),
-        cmocka_unit_test(test_bad_responses_name_the_field),
-        cmocka_unit_test(test_error_codes_of_later_versions),
-        cmocka_unit_test(test_an_id_is_needed),
-        cmocka_unit_test(test_requests_that_are_not_served),
-        cmocka_unit_test(test_unknown_fields_are_ignored),
-        cmocka_unit_test(test_error_names),
-        cmocka_unit_test(test_long_sentences_are_cut),
-        cmocka_unit_test(test_sentences_are_text),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -14,13 +14,12 @@ enum { HEADER = LIMIT_FRAME_HEADER_BYTES };
 
 /* --- bombs ------------------------------------------------------------------------------------ */
 
-static void test_too_many_parts_are_refused_before_unpacking(void **state)
+TEST(test_too_many_parts_are_refused_before_unpacking)
 {
     static const uint32_t counts[] = {LIMIT_PARTS + 1, 100000};
     struct hearsay_request request;
     struct msg_error error;
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         struct fail_alloc memory;
         struct arena arena;
@@ -49,11 +48,10 @@ static void test_too_many_parts_are_refused_before_unpacking(void **state)
 }
 
 /* The most that the limits allow, in a frame of the default size, fits the promised memory. */
-static void test_the_largest_messages_fit_the_promised_memory(void **state)
+TEST(test_the_largest_messages_fit_the_promised_memory)
 {
     struct msg_error error;
 
-    (void)state;
     for (size_t s = 0; s < 2; s++) {
         const uint32_t unknown = s == 0 ? LIMIT_UNKNOWN_REQUEST : LIMIT_UNKNOWN_RESPONSE;
         struct arena arena;
@@ -94,9 +92,8 @@ static void test_the_largest_messages_fit_the_promised_memory(void **state)
     }
 }
 
-static void test_every_prefix_has_a_clean_outcome(void **state)
+TEST(test_every_prefix_has_a_clean_outcome)
 {
-    (void)state;
     for (size_t s = 0; s < 2; s++) {
         for (size_t i = 0; i < wire_sides[s].sample_count(); i++) {
             struct msg_error error;
@@ -124,9 +121,8 @@ static void test_every_prefix_has_a_clean_outcome(void **state)
 
 /* --- memory ----------------------------------------------------------------------------------- */
 
-static void test_a_budget_that_is_too_small(void **state)
+TEST(test_a_budget_that_is_too_small)
 {
-    (void)state;
     for (size_t s = 0; s < 2; s++) {
         for (size_t i = 0; i < wire_sides[s].sample_count(); i++) {
             struct bytes bytes;
@@ -158,9 +154,8 @@ static void test_a_budget_that_is_too_small(void **state)
     }
 }
 
-static void test_nth_allocation_fails_in_decoding(void **state)
+TEST(test_nth_allocation_fails_in_decoding)
 {
-    (void)state;
     for (size_t s = 0; s < 2; s++) {
         for (size_t i = 0; i < wire_sides[s].sample_count(); i++) {
             struct bytes bytes;
@@ -188,9 +183,8 @@ static void test_nth_allocation_fails_in_decoding(void **state)
 }
 
 /* A frame is written piece by piece: the output is full after each of its bytes. */
-static void test_memory_runs_out_in_encoding(void **state)
+TEST(test_memory_runs_out_in_encoding)
 {
-    (void)state;
     for (size_t s = 0; s < 2; s++) {
         for (size_t i = 0; i < wire_sides[s].sample_count(); i++) {
             size_t room = 0;
@@ -223,12 +217,11 @@ static void test_memory_runs_out_in_encoding(void **state)
     }
 }
 
-static void test_output_that_cannot_grow(void **state)
+TEST(test_output_that_cannot_grow)
 {
     struct fail_alloc memory;
     struct bytes out;
 
-    (void)state;
     fail_alloc_init(&memory);
     fail_alloc_arm(&memory, 1);
     bytes_init(&out, &memory.alloc);
@@ -240,9 +233,8 @@ static void test_output_that_cannot_grow(void **state)
 
 /* --- sizes ------------------------------------------------------------------------------------ */
 
-static void test_frames_end_at_their_limit(void **state)
+TEST(test_frames_end_at_their_limit)
 {
-    (void)state;
     for (size_t i = 0; i < wire_response_count(); i++) {
         struct bytes out;
         size_t length;
@@ -273,13 +265,12 @@ static size_t response_bytes(const struct hearsay_response *response)
 }
 
 /* What fits by the promised sizes fits indeed. Numbers are those that take the most bytes. */
-static void test_promised_sizes_are_enough(void **state)
+TEST(test_promised_sizes_are_enough)
 {
     static const size_t payloads[] = {0, 1, 127, 128, 16383, 16384, 1000000};
     static uint8_t payload[1000000];
     static char type[LIMIT_MEDIA_TYPE_BYTES + 1];
 
-    (void)state;
     memset(type, 'a', sizeof type - 1);
     for (size_t i = 0; i < sizeof payloads / sizeof payloads[0]; i++) {
         const struct hearsay_result result = {.id = {payload, 16},
@@ -427,12 +418,11 @@ static void check_mutant(const struct wire_side *side, const uint8_t *bytes, siz
     bytes_deinit(&once);
 }
 
-static void test_mutants(void **state)
+TEST(test_mutants)
 {
     enum { ROUNDS = 200000, CAPACITY = 4096 };
     struct rng random;
 
-    (void)state;
     rng_init(&random);
     for (size_t s = 0; s < 2; s++) {
         struct arena arena;
@@ -456,22 +446,4 @@ static void test_mutants(void **state)
                       ROUNDS / 2);
         arena_deinit(&arena);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_too_many_parts_are_refused_before_unpacking),
-        cmocka_unit_test(test_the_largest_messages_fit_the_promised_memory),
-        cmocka_unit_test(test_every_prefix_has_a_clean_outcome),
-        cmocka_unit_test(test_a_budget_that_is_too_small),
-        cmocka_unit_test(test_nth_allocation_fails_in_decoding),
-        cmocka_unit_test(test_memory_runs_out_in_encoding),
-        cmocka_unit_test(test_output_that_cannot_grow),
-        cmocka_unit_test(test_frames_end_at_their_limit),
-        cmocka_unit_test(test_promised_sizes_are_enough),
-        cmocka_unit_test(test_mutants),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

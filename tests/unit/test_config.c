@@ -19,9 +19,8 @@ static int parse(const char *text)
 
 /* --- defaults --------------------------------------------------------------------------------- */
 
-static void test_defaults(void **state)
+TEST(test_defaults)
 {
-    (void)state;
     config_defaults(&config);
     assert_string_equal(config.common.file, "");
     assert_string_equal(config.data, "");
@@ -66,9 +65,8 @@ static void test_defaults(void **state)
 }
 
 /* What config_finish adds: one host, bounded by the whole; loopback and a socket. */
-static void test_finish_fills_in(void **state)
+TEST(test_finish_fills_in)
 {
-    (void)state;
     config_defaults(&config);
     memcpy(config.data, "/srv", 5);
     assert_int_equal(config_finish(&config, reason), 0);
@@ -93,11 +91,10 @@ static void test_finish_fills_in(void **state)
 }
 
 /* The table's default texts are in the form in which values are printed, and within the range. */
-static void test_table_is_sound(void **state)
+TEST(test_table_is_sound)
 {
     char text[SETTINGS_NUMBER_BYTES];
 
-    (void)state;
     config_defaults(&config);
     config_add_host(&config, "h");
     for (size_t i = 0; i < config_table.key_count; i++) {
@@ -320,12 +317,11 @@ static bool prints(const char *key, const char *value)
     return found;
 }
 
-static void test_every_key(void **state)
+TEST(test_every_key)
 {
     char text[512];
     char expected[512];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(key_cases) / sizeof(key_cases[0]); i++) {
         const struct key_case *row = &key_cases[i];
 
@@ -347,7 +343,7 @@ static void test_every_key(void **state)
 }
 
 /* The forms in which people write numbers; NULL: refused. */
-static void test_forms_of_numbers(void **state)
+TEST(test_forms_of_numbers)
 {
     static const struct {
         const char *key;
@@ -388,7 +384,6 @@ static void test_forms_of_numbers(void **state)
     };
     char text[256];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         (void)snprintf(text, sizeof(text), "[limits]\n%s = %s\n", rows[i].key, rows[i].value);
         if ((parse(text) == 0) != (rows[i].shown != NULL)) {
@@ -404,9 +399,8 @@ static void test_forms_of_numbers(void **state)
     assert_true(prints("commit_delay", "2s"));
 }
 
-static void test_every_key_is_tested(void **state)
+TEST(test_every_key_is_tested)
 {
-    (void)state;
     for (size_t i = 0; i < config_table.key_count; i++) {
         const struct settings_key *key = &config_table.keys[i];
         const char *section = config_table.sections[key->section].name;
@@ -480,11 +474,10 @@ static const struct {
     {"./socket", NULL, "must be a numeric address with a port"},
 };
 
-static void test_listeners(void **state)
+TEST(test_listeners)
 {
     char text[512];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(listener_cases) / sizeof(listener_cases[0]); i++) {
         (void)snprintf(text, sizeof(text),
                        "[daemon]\nlisten = %s\ngateway_user = web\nbridge_user = b\n",
@@ -504,12 +497,11 @@ static void test_listeners(void **state)
 }
 
 /* sun_path has 108 bytes: 107 and a NUL. */
-static void test_socket_path_length(void **state)
+TEST(test_socket_path_length)
 {
     char path[109];
     char text[256];
 
-    (void)state;
     memset(path, 'x', sizeof(path));
     path[0] = '/';
     path[107] = '\0';
@@ -523,12 +515,11 @@ static void test_socket_path_length(void **state)
     assert_string_equal(reason, "t.conf:2: `listen` is a path of 108 bytes; at most 107 fit");
 }
 
-static void test_listeners_many_and_twice(void **state)
+TEST(test_listeners_many_and_twice)
 {
     char text[1024] = "[daemon]\n";
     size_t used = strlen(text);
 
-    (void)state;
     for (int i = 1; i <= 15; i++) {
         used += (size_t)snprintf(text + used, sizeof(text) - used, "listen = 127.0.0.1:%d\n", i);
     }
@@ -549,9 +540,8 @@ static void test_listeners_many_and_twice(void **state)
 }
 
 /* Which defaults stay when some listeners are named. */
-static void test_listeners_default(void **state)
+TEST(test_listeners_default)
 {
-    (void)state;
     assert_int_equal(parse("[daemon]\ndata = /d\nlisten = 0.0.0.0:1\n"), 0);
     assert_int_equal(config_finish(&config, reason), 0);
     assert_int_equal(config.listener_count, 2);
@@ -570,7 +560,7 @@ static void test_listeners_default(void **state)
 }
 
 /* A suggested distance that was probably chosen for bits is told of, once for each host. */
-static void test_distances_of_before(void **state)
+TEST(test_distances_of_before)
 {
     static const struct {
         uint32_t distance_ppm;
@@ -588,7 +578,6 @@ static void test_distances_of_before(void **state)
     };
     struct config_host host = {.name = "lobby"};
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         host.suggested_max_distance_ppm = rows[i].distance_ppm;
         assert_int_equal(config_doubts_distance(&host, reason), rows[i].said != NULL);
@@ -601,7 +590,7 @@ static void test_distances_of_before(void **state)
 
 /* Labels of `here` that alone fill a section too far are told of; those of access points are not.
  */
-static void test_here_that_fills_a_section(void **state)
+TEST(test_here_that_fills_a_section)
 {
     static const struct {
         const char *text;
@@ -623,7 +612,6 @@ static void test_here_that_fills_a_section(void **state)
          NULL},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         config_defaults(&config);
         assert_int_equal(parse(rows[i].text), 0);
@@ -633,24 +621,4 @@ static void test_here_that_fills_a_section(void **state)
             assert_non_null(strstr(reason, rows[i].said));
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_defaults),
-        cmocka_unit_test(test_finish_fills_in),
-        cmocka_unit_test(test_distances_of_before),
-        cmocka_unit_test(test_here_that_fills_a_section),
-        cmocka_unit_test(test_table_is_sound),
-        cmocka_unit_test(test_every_key),
-        cmocka_unit_test(test_forms_of_numbers),
-        cmocka_unit_test(test_every_key_is_tested),
-        cmocka_unit_test(test_listeners),
-        cmocka_unit_test(test_socket_path_length),
-        cmocka_unit_test(test_listeners_many_and_twice),
-        cmocka_unit_test(test_listeners_default),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

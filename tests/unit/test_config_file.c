@@ -123,9 +123,8 @@ static const struct {
      "t.conf:2: unknown key `parts?` in [limits]; did you mean `parts`?"},
 };
 
-static void test_files(void **state)
+TEST(test_files)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(file_cases) / sizeof(file_cases[0]); i++) {
         int result = parse(file_cases[i].text);
 
@@ -145,12 +144,11 @@ static void test_files(void **state)
 }
 
 /* However many mistakes: what is told has an end, and says that there are more. */
-static void test_many_mistakes(void **state)
+TEST(test_many_mistakes)
 {
     char text[64 * 1024] = "[limits]\n";
     size_t used = strlen(text);
 
-    (void)state;
     while (used + 16 < sizeof(text)) {
         used += (size_t)snprintf(text + used, sizeof(text) - used, "k = 0\n");
     }
@@ -170,20 +168,18 @@ static void test_many_mistakes(void **state)
 }
 
 /* What is refused changes nothing. */
-static void test_refusal_leaves_output(void **state)
+TEST(test_refusal_leaves_output)
 {
-    (void)state;
     memset(&config, 0x5a, sizeof(config));
     memset(&other, 0x5a, sizeof(other));
     assert_int_equal(parse("[limits]\nk = 5\nparts = x\n"), CONFIG_REFUSED);
     assert_memory_equal(&config, &other, sizeof(config));
 }
 
-static void test_nul_byte(void **state)
+TEST(test_nul_byte)
 {
     static const char text[] = "[limits]\nk = 5\0\n";
 
-    (void)state;
     assert_int_equal(
         settings_config_parse(&options_program, text, sizeof(text) - 1, "t.conf", &config, reason),
         CONFIG_REFUSED);
@@ -191,12 +187,11 @@ static void test_nul_byte(void **state)
 }
 
 /* 190 bytes are read, 191 not; longer ones never reach inih, which would split them. */
-static void test_long_lines(void **state)
+TEST(test_long_lines)
 {
     char text[1024] = "\n[daemon]\ndata = /";
     size_t start = strlen("\n[daemon]\n");
 
-    (void)state;
     memset(text + start + 8, 'x', 190 - 8);
     text[start + 190] = '\0';
     assert_int_equal(parse(text), 0);
@@ -214,11 +209,10 @@ static void test_long_lines(void **state)
 }
 
 /* The longest host names differ in their last letter: inih alone would take them for one. */
-static void test_host_names_whole(void **state)
+TEST(test_host_names_whole)
 {
     char text[256];
 
-    (void)state;
     (void)snprintf(text, sizeof(text), "[host %062dx]\nmessages = 7\n[host %062dy]\n", 0, 0);
     assert_int_equal(parse(text), 0);
     assert_int_equal(config.host_count, 2);
@@ -230,12 +224,11 @@ static void test_host_names_whole(void **state)
     assert_int_equal(parse(text), CONFIG_REFUSED);
 }
 
-static void test_host_count(void **state)
+TEST(test_host_count)
 {
     char text[2048];
     size_t used = 0;
 
-    (void)state;
     for (int i = 0; i < 64; i++) {
         used += (size_t)snprintf(text + used, sizeof(text) - used, "[host h%d]\n", i);
     }
@@ -247,9 +240,8 @@ static void test_host_count(void **state)
     assert_string_equal(reason, "t.conf:65: there may be at most 64 hosts");
 }
 
-static void test_profile_line(void **state)
+TEST(test_profile_line)
 {
-    (void)state;
     assert_int_equal(parse("[host a]\n\nprofile = v1:256/2\n[host b]\n"), 0);
     assert_int_equal(config.hosts[0].profile_line, 3);
     assert_int_equal(config.hosts[0].profile.bits, 256);
@@ -258,13 +250,12 @@ static void test_profile_line(void **state)
 
 /* --- from a file ------------------------------------------------------------------------------ */
 
-static void test_read(void **state)
+TEST(test_read)
 {
     char path[] = "/tmp/test_config.XXXXXX";
     int descriptor = mkstemp(path);
     char expected[256];
 
-    (void)state;
     assert_true(descriptor >= 0);
     assert_int_equal(write(descriptor, "[limits]\nk = 5\n", 15), 15);
     assert_int_equal(settings_config_read(&options_program, path, &config, reason), 0);
@@ -347,9 +338,8 @@ static const struct {
 };
 
 /* All keys that do not go together are told, not only the first pair. */
-static void test_finish_tells_all(void **state)
+TEST(test_finish_tells_all)
 {
-    (void)state;
     assert_int_equal(
         parse("[limits]\nttl_max = 1h\noutput = 1023K\n[host a]\nepoch_open = refuse\n"), 0);
     assert_int_equal(config_finish(&config, reason), CONFIG_REFUSED);
@@ -363,9 +353,8 @@ static void test_finish_tells_all(void **state)
         "epoch: nothing could be deposited");
 }
 
-static void test_finish(void **state)
+TEST(test_finish)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(finish_cases) / sizeof(finish_cases[0]); i++) {
         assert_int_equal(parse(finish_cases[i].text), 0);
         if (finish_cases[i].answer == NULL) {
@@ -378,12 +367,11 @@ static void test_finish(void **state)
 }
 
 /* A client is told of all hosts in one frame. */
-static void test_hosts_fit_frame(void **state)
+TEST(test_hosts_fit_frame)
 {
     char text[8192];
     size_t used = (size_t)snprintf(text, sizeof(text), "[limits]\nframe = 4K\npayload = 1K\n");
 
-    (void)state;
     for (int i = 0; i < 64; i++) {
         used += (size_t)snprintf(text + used, sizeof(text) - used, "[host %063d]\n", i);
     }
@@ -396,9 +384,8 @@ static void test_hosts_fit_frame(void **state)
 
 /* --- setting one key -------------------------------------------------------------------------- */
 
-static void test_set(void **state)
+TEST(test_set)
 {
-    (void)state;
     assert_int_equal(parse("[host lobby]\n"), 0);
     assert_int_equal(config_set(&config, "--listen", "daemon", "listen", "[::1]:5", reason), 0);
     assert_int_equal(config.listeners[0].port, 5);
@@ -458,7 +445,7 @@ static void check_round_trip(bool finished)
     free(text);
 }
 
-static void test_round_trip(void **state)
+TEST(test_round_trip)
 {
     static const char *const texts[] = {
         "",
@@ -474,7 +461,6 @@ static void test_round_trip(void **state)
         "[host b]\nprofile = v1:64/1\nsuggested_max_distance = 0.123456\n[host a]\nbytes = 5M\n",
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         assert_int_equal(parse(texts[i]), 0);
         check_round_trip(false);
@@ -484,11 +470,10 @@ static void test_round_trip(void **state)
 }
 
 /* A path that only the command line can give is shown, as a comment. */
-static void test_print_long_path(void **state)
+TEST(test_print_long_path)
 {
     char *text;
 
-    (void)state;
     assert_int_equal(parse(""), 0);
     memset(config.data, 'x', 300);
     config.data[0] = '/';
@@ -498,14 +483,13 @@ static void test_print_long_path(void **state)
 }
 
 /* The example is right, and changes nothing. */
-static void test_example(void **state)
+TEST(test_example)
 {
     char *text = NULL;
     size_t length = 0;
     FILE *out = open_memstream(&text, &length);
     struct options options = {.common = {.action = SETTINGS_PRINT_EXAMPLE}};
 
-    (void)state;
     assert_non_null(out);
     assert_true(settings_options_answer(&options_program, &options.common, "", NULL, out));
     assert_int_equal(fclose(out), 0);
@@ -572,9 +556,8 @@ static const struct {
      "needs a restart"},
 };
 
-static void test_reload(void **state)
+TEST(test_reload)
 {
-    (void)state;
     assert_int_equal(parse("[daemon]\ndata = /d\n[host a]\n[host b]\n"), 0);
     assert_int_equal(config_finish(&config, reason), 0);
     other = config;
@@ -629,7 +612,7 @@ static size_t mutate(struct rng *rng, char *text, size_t length, size_t room)
 }
 
 /* Whatever the bytes: taken, and then printing gives it again, or refused with a line. */
-static void test_mutations(void **state)
+TEST(test_mutations)
 {
     static const char valid[] =
         "# one of each kind\n[daemon]\ndata = /srv/x\nlisten = 127.0.0.1:1\nlisten = [::1]:2\n"
@@ -640,7 +623,6 @@ static void test_mutations(void **state)
     struct rng rng;
     size_t taken = 0;
 
-    (void)state;
     rng_init(&rng);
     for (int i = 0; i < 30000; i++) {
         size_t length = sizeof(valid) - 1;
@@ -660,30 +642,4 @@ static void test_mutations(void **state)
         }
     }
     assert_true(taken > 100); /* else it tests little */
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_files),
-        cmocka_unit_test(test_many_mistakes),
-        cmocka_unit_test(test_refusal_leaves_output),
-        cmocka_unit_test(test_nul_byte),
-        cmocka_unit_test(test_long_lines),
-        cmocka_unit_test(test_host_names_whole),
-        cmocka_unit_test(test_host_count),
-        cmocka_unit_test(test_profile_line),
-        cmocka_unit_test(test_read),
-        cmocka_unit_test(test_finish),
-        cmocka_unit_test(test_finish_tells_all),
-        cmocka_unit_test(test_hosts_fit_frame),
-        cmocka_unit_test(test_set),
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_print_long_path),
-        cmocka_unit_test(test_example),
-        cmocka_unit_test(test_reload),
-        cmocka_unit_test(test_mutations),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

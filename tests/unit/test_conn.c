@@ -100,9 +100,8 @@ static uint64_t submit_ping(struct fixture *fixture)
 }
 
 /* Replies reach whoever asked, in the order of arrival, wherever the stream is cut. */
-static void test_split_everywhere(void **state)
+TEST(test_split_everywhere)
 {
-    (void)state;
     for (size_t step = 1; step < 60; step++) {
         struct fixture fixture;
         fixture_init(&fixture);
@@ -127,9 +126,8 @@ static void test_split_everywhere(void **state)
 }
 
 /* A connection that waits has no buffer: the last answer, with its texts, does not stay. */
-static void test_waiting_frees_input(void **state)
+TEST(test_waiting_frees_input)
 {
-    (void)state;
     struct fixture fixture;
     struct hearsay_response response;
 
@@ -143,9 +141,8 @@ static void test_waiting_frees_input(void **state)
 }
 
 /* The server's bound is kept, and each reply makes room for one more. */
-static void test_in_flight_bound(void **state)
+TEST(test_in_flight_bound)
 {
-    (void)state;
     struct fixture fixture;
     fixture_init(&fixture);
     greet(&fixture, 3);
@@ -171,9 +168,8 @@ static void test_in_flight_bound(void **state)
 }
 
 /* Unsent bytes are bounded, whatever the server allows to be in flight. */
-static void test_output_bound(void **state)
+TEST(test_output_bound)
 {
-    (void)state;
     static const uint8_t payload[60000];
     struct fixture fixture;
     fixture_init(&fixture);
@@ -212,9 +208,8 @@ static void test_output_bound(void **state)
 }
 
 /* An abandoned reply is dropped, and its place is free again. */
-static void test_abandoned(void **state)
+TEST(test_abandoned)
 {
-    (void)state;
     struct fixture fixture;
     fixture_init(&fixture);
     greet(&fixture, 2);
@@ -265,9 +260,8 @@ static void check_broken_by(const struct hearsay_response *response, int expecte
     bytes_deinit(&stream);
 }
 
-static void test_broken(void **state)
+TEST(test_broken)
 {
-    (void)state;
     static const uint8_t empty[] = {0, 0, 0, 0};
     static const uint8_t oversize[] = {0, 1, 0, 1, 8};
     static const uint8_t huge[] = {0xff, 0xff, 0xff, 0xff};
@@ -285,9 +279,8 @@ static void test_broken(void **state)
 }
 
 /* A refusal of one request is a reply like any other. */
-static void test_error_reply(void **state)
+TEST(test_error_reply)
 {
-    (void)state;
     struct fixture fixture;
     fixture_init(&fixture);
     greet(&fixture, 8);
@@ -316,9 +309,8 @@ static void check_greeting(const struct hearsay_response *response, int expected
     fixture_deinit(&fixture);
 }
 
-static void test_greetings(void **state)
+TEST(test_greetings)
 {
-    (void)state;
     struct hearsay_response response = fake_error(1, MSG_UNSUPPORTED_VERSION, 0);
     check_greeting(&response, HEARSAY_ERR_REFUSED);
     response = (struct hearsay_response){.id = 1, .kind = HEARSAY_RESPONSE_PONG};
@@ -335,9 +327,8 @@ static void test_greetings(void **state)
 }
 
 /* The end of the stream, between frames and within one. */
-static void test_lost(void **state)
+TEST(test_lost)
 {
-    (void)state;
     struct fixture fixture;
     struct hearsay_error error;
     struct hearsay_response response;
@@ -353,9 +344,8 @@ static void test_lost(void **state)
 }
 
 /* With the n-th allocation failing each step can be tried again, and nothing leaks. */
-static void test_allocations(void **state)
+TEST(test_allocations)
 {
-    (void)state;
     bool failed = true;
     for (size_t n = 1; failed; n++) {
         struct fixture fixture;
@@ -390,21 +380,4 @@ static void test_allocations(void **state)
         fixture_deinit(&fixture);
         assert_true(n < 1000);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_waiting_frees_input),
-        cmocka_unit_test(test_split_everywhere),
-        cmocka_unit_test(test_in_flight_bound),
-        cmocka_unit_test(test_output_bound),
-        cmocka_unit_test(test_abandoned),
-        cmocka_unit_test(test_broken),
-        cmocka_unit_test(test_error_reply),
-        cmocka_unit_test(test_greetings),
-        cmocka_unit_test(test_lost),
-        cmocka_unit_test(test_allocations),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,9 +19,8 @@ static struct profile profile_of(const char *text)
 }
 
 /* The filter is that of core, byte for byte; order and repetition of labels do not matter. */
-static void test_filter(void **state)
+TEST(test_filter)
 {
-    (void)state;
     struct profile profile = profile_of("v1:512/4");
     const char *labels[] = {"wifi:a", "topic:tea"};
     const char *others[] = {"topic:tea", "wifi:a", "wifi:a"};
@@ -44,9 +43,8 @@ static void test_filter(void **state)
 }
 
 /* Labels are taken in lots: the last ones of many are in the filter, and are named when wrong. */
-static void test_many(void **state)
+TEST(test_many)
 {
-    (void)state;
     enum { MANY = 200 };
     struct profile profile = profile_of("v1:a=64/1,b=64/1");
     char texts[MANY][8];
@@ -75,9 +73,8 @@ static void test_many(void **state)
 }
 
 /* Each mistake is named, and the filter stays as it was. */
-static void test_mistakes(void **state)
+TEST(test_mistakes)
 {
-    (void)state;
     struct profile profile = profile_of("v1:64/1");
     struct hearsay_filter filter;
     struct hearsay_error error;
@@ -104,9 +101,8 @@ static void test_mistakes(void **state)
 }
 
 /* A label without a section: its attribute is named, and the sections that there are. */
-static void test_no_section(void **state)
+TEST(test_no_section)
 {
-    (void)state;
     struct profile profile = profile_of("v1:wifi=32/1,geo=16/1,joint(geo,wifi)=16/1");
     const char *labels[] = {"wifi:a", "geo:b", "word:c:d"};
     struct hearsay_filter filter;
@@ -121,9 +117,8 @@ static void test_no_section(void **state)
 }
 
 /* More labels than a joint section pairs. */
-static void test_crowded(void **state)
+TEST(test_crowded)
 {
-    (void)state;
     struct profile profile = profile_of("v1:any=32/1,joint(a,b)=32/1");
     static char texts[300][16];
     const char *labels[300];
@@ -140,9 +135,8 @@ static void test_crowded(void **state)
 }
 
 /* The public form with a profile as text. */
-static void test_profile_text(void **state)
+TEST(test_profile_text)
 {
-    (void)state;
     const char *label = "a:b";
     struct hearsay_filter filter;
     struct hearsay_error error;
@@ -154,14 +148,4 @@ static void test_profile_text(void **state)
     assert_int_equal(encode_labels("v1:a=32/1,b=32/0", NULL, &label, 1, &filter, &error),
                      HEARSAY_ERR_ARGUMENT);
     assert_non_null(strstr(error.sentence, "section \"b=32/0\": d must be 1 to 32"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_filter),   cmocka_unit_test(test_many),
-        cmocka_unit_test(test_mistakes), cmocka_unit_test(test_no_section),
-        cmocka_unit_test(test_crowded),  cmocka_unit_test(test_profile_text),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

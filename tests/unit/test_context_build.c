@@ -29,9 +29,8 @@ static size_t count_of(const struct hearsay_context *context)
 }
 
 /* A context is a set: what is there already adds nothing, and the order is that of arrival. */
-static void test_set(void **state)
+TEST(test_set)
 {
-    (void)state;
     struct hearsay_context *context = new_context();
     assert_int_equal(count_of(context), 0);
     const char *added[] = {"b:1", "a:1", "b:1", "a:11", "a:1"};
@@ -53,9 +52,8 @@ static void test_set(void **state)
 }
 
 /* As many labels as the limit says, and not one more; a cleared context takes them again. */
-static void test_most_labels(void **state)
+TEST(test_most_labels)
 {
-    (void)state;
     struct hearsay_context *context = new_context();
     struct hearsay_error error;
     for (int round = 0; round < 2; round++) {
@@ -74,9 +72,8 @@ static void test_most_labels(void **state)
 }
 
 /* What is no number, and what no calendar of four digits has. */
-static void test_ranges(void **state)
+TEST(test_ranges)
 {
-    (void)state;
     struct hearsay_context *context = new_context();
     struct hearsay_error error;
     const double bad[] = {(double)NAN, (double)INFINITY, -(double)INFINITY, 180.5};
@@ -120,13 +117,12 @@ static uint32_t set_from(const struct hearsay_filter *filter, uint32_t first)
  * Of a position and a time joint sections pair the geohash of 6 characters with the date and hour
  * alone: not those of 7 and 8, nor the hour of the week. So there is always one pair.
  */
-static void test_pairs(void **state)
+TEST(test_pairs)
 {
     /* Whose joint bits, from 128 on, are so many that the two of a pair do not collide. */
     static const char profile[] = "v1:geo=64/1,time=64/1,joint(geo,time)=3968/2";
     enum { LABELS = 8 };
     struct hearsay_context *context = new_context();
-    (void)state;
     assert_int_equal(hearsay_context_add_position(context, 48.1497, 11.5678, NULL), HEARSAY_OK);
     assert_int_equal(hearsay_context_add_time(context, INT64_C(1795183200000), NULL), HEARSAY_OK);
     size_t count = 0;
@@ -153,9 +149,8 @@ static void test_pairs(void **state)
 
 /* The limits of a scan: bytes, bytes of a line, access points; the largest that fit, and one more.
  */
-static void test_scan_limits(void **state)
+TEST(test_scan_limits)
 {
-    (void)state;
     struct hearsay_context *context = new_context();
     struct hearsay_error error;
     size_t sightings = 0;
@@ -221,9 +216,8 @@ static const char nmcli_scan[] = "A4\\:2B\\:8C\\:01\\:02\\:03:77\nA6\\:2B\\:8C\\
  * Scans cut short anywhere and with bytes changed: refused with a sentence or read, and all labels
  * are labels. The block has no room behind the text, so that reading beyond it shows under ASan.
  */
-static void test_mad_scans(void **state)
+TEST(test_mad_scans)
 {
-    (void)state;
     struct rng rng;
     rng_init(&rng);
     struct hearsay_context *context = new_context();
@@ -282,9 +276,8 @@ static int build(const struct alloc *alloc)
 }
 
 /* Whichever request for memory fails: out of memory is what is said, and nothing leaks. */
-static void test_memory(void **state)
+TEST(test_memory)
 {
-    (void)state;
     struct fail_alloc fail;
     fail_alloc_init(&fail);
     size_t n = 0;
@@ -301,9 +294,8 @@ static void test_memory(void **state)
 }
 
 /* Here labels: those that the profile takes, in their order, each once; wrong ones are no error. */
-static void test_here(void **state)
+TEST(test_here)
 {
-    (void)state;
     static const struct hearsay_text here[] = {
         {"place:a", 7}, {"wifi:b", 6}, {"no label", 8}, {"topic:c", 7}, {"wifi:b", 6}};
     struct hearsay_host host = {
@@ -383,9 +375,8 @@ static size_t wifi_beside(const char *profile, size_t own_count)
 }
 
 /* Access points of the here labels take the room that is left in their section, and are whole. */
-static void test_here_gives_way(void **state)
+TEST(test_here_gives_way)
 {
-    (void)state;
     static const char sections[] = "v1:wifi=320/2,any=192/3";
 
     assert_int_equal(wifi_beside(sections, 0), 18);
@@ -401,9 +392,8 @@ static void test_here_gives_way(void **state)
 }
 
 /* What an access point has in the context already takes no room again. */
-static void test_here_of_a_known_access_point(void **state)
+TEST(test_here_of_a_known_access_point)
 {
-    (void)state;
     struct hearsay_context *context = new_context();
     struct hearsay_host host = host_with_scan("v1:wifi=15/1,any=49/1"); /* 9 labels */
     static const char *const own[] = {"wifi:10:22:33:44:01:07", "wifi:10:22:33:44:01:07@2",
@@ -421,9 +411,8 @@ static void test_here_of_a_known_access_point(void **state)
 }
 
 /* One label, or one access point with its levels, is one thing; all else is none or several. */
-static void test_only_label(void **state)
+TEST(test_only_label)
 {
-    (void)state;
     static const struct {
         const char *labels[3];
         const char *only;
@@ -453,22 +442,4 @@ static void test_only_label(void **state)
         }
     }
     hearsay_context_free(context);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_set),
-        cmocka_unit_test(test_most_labels),
-        cmocka_unit_test(test_ranges),
-        cmocka_unit_test(test_scan_limits),
-        cmocka_unit_test(test_mad_scans),
-        cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_pairs),
-        cmocka_unit_test(test_here),
-        cmocka_unit_test(test_here_gives_way),
-        cmocka_unit_test(test_here_of_a_known_access_point),
-        cmocka_unit_test(test_only_label),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -92,30 +92,19 @@ static double percent_near(struct rng *rng, double metres)
     return percent;
 }
 
-static void test_few_steps_are_near(void **state)
+TEST(test_few_steps_are_near)
 {
     struct rng rng;
-    (void)state;
     rng_init(&rng);
     assert_true(percent_near(&rng, 3) >= 95);
     assert_true(percent_near(&rng, 30) >= 95);
 }
 
-static void test_kilometres_are_not_near(void **state)
+TEST(test_kilometres_are_not_near)
 {
     struct rng rng;
-    (void)state;
     rng_init(&rng);
     double of_3_km = percent_near(&rng, 3000);
     double of_10_km = percent_near(&rng, 10000);
     assert_true(of_3_km <= 3 && of_10_km <= 3);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_few_steps_are_near),
-        cmocka_unit_test(test_kilometres_are_not_near),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 
 #include "core/index/index.h"
 #include "tests/lib/check.h"
+#include "tests/lib/plain_query.h"
 #include "tests/lib/rng.h"
 #include "tests/reference/engines.h"
 
@@ -30,7 +31,7 @@ static uint32_t cost_of_kind(enum hearsay_request_kind kind, enum sender_action 
     return cost_of_request(&request, out_action);
 }
 
-static void small_requests_cost_one_token_or_none(void **state)
+TEST(small_requests_cost_one_token_or_none)
 {
     static const enum hearsay_request_kind deposits[] = {
         HEARSAY_REQUEST_DEPOSIT, HEARSAY_REQUEST_WITHDRAW, HEARSAY_REQUEST_REPORT};
@@ -41,7 +42,6 @@ static void small_requests_cost_one_token_or_none(void **state)
         HEARSAY_REQUEST_UNKNOWN};
     enum sender_action action = SENDER_ACTIONS;
 
-    (void)state;
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(cost_of_kind(deposits[i], &action), 1);
         assert_int_equal(action, SENDER_DEPOSIT);
@@ -76,11 +76,10 @@ static uint32_t cost_of_query(size_t parts, const struct scalable_slice *exclude
 
 /* A part is a token; slices and their hashes together are one for each 3, rounded up. A query of a
  * hood costs four times as many. */
-static void queries_cost_what_they_compare(void **state)
+TEST(queries_cost_what_they_compare)
 {
     struct scalable_slice many[LIMIT_SLICES];
 
-    (void)state;
     assert_int_equal(cost_of_query(0, NULL, 0), 1); /* is refused, but not for nothing */
     assert_int_equal(cost_of_query(1, NULL, 0), 1);
     assert_int_equal(cost_of_query(64, NULL, 0), 64);
@@ -184,7 +183,7 @@ static uint64_t work_of(uint32_t parts, const struct scalable_slice *exclude, ui
 
 /* No message is found, so that nothing prunes: each is compared with each part, and its id, tested
  * with all slices, is in the last. */
-static void worst_cases_are_in_proportion_to_tokens(void **state)
+TEST(worst_cases_are_in_proportion_to_tokens)
 {
     static const struct {
         uint32_t parts;
@@ -193,7 +192,6 @@ static void worst_cases_are_in_proportion_to_tokens(void **state)
     double least = 1e18;
     double most = 0;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
         const struct scalable_slice *exclude = slices + SLICES - classes[i].slices;
         uint64_t looks = 0;
@@ -211,12 +209,11 @@ static void worst_cases_are_in_proportion_to_tokens(void **state)
 }
 
 /* Ids are tested once a query, not once a part. */
-static void ids_are_tested_once_a_query(void **state)
+TEST(ids_are_tested_once_a_query)
 {
     uint64_t of_one = 0;
     uint64_t of_many = 0;
 
-    (void)state;
     (void)work_of(1, slices, SLICES, &of_one);
     (void)work_of(64, slices, SLICES, &of_many);
     assert_true(of_one > MESSAGES * 32);
@@ -224,24 +221,15 @@ static void ids_are_tested_once_a_query(void **state)
 }
 
 /* A search that loses what it has found begins again, and yet does not do all its work at once. */
-static void steps_stay_short_though_messages_go(void **state)
+TEST(steps_stay_short_though_messages_go)
 {
     enum { STEP = 64, BLOCK = 16, LOST = 4 };
     static const uint64_t filter[8] = {0xffff};
     const struct index_part part = {.index = messages, .filter = filter};
-    const struct index_query query = {
-        .parts = &part,
-        .part_count = 1,
-        .k = MESSAGES, /* all that are looked at are held */
-        .max_distance_ppm = LIMIT_DISTANCE_PPM,
-        .since_ms = INT64_MIN,
-        .until_ms = INT64_MAX,
-        .metric = INDEX_METRIC_BITS,
-    };
+    const struct index_query query = plain_index_query(&part, 1, MESSAGES);
     struct index_search *search = NULL;
     uint64_t before = 0;
 
-    (void)state;
     assert_int_equal(index_search_new(alloc_system(), &query, &search), 0);
     for (uint32_t i = 0; i <= LOST; i++) { /* the list is walked from its end */
         uint8_t id[MESSAGE_ID_BYTES];
@@ -257,13 +245,5 @@ static void steps_stay_short_though_messages_go(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(small_requests_cost_one_token_or_none),
-        cmocka_unit_test(queries_cost_what_they_compare),
-        cmocka_unit_test(worst_cases_are_in_proportion_to_tokens),
-        cmocka_unit_test(ids_are_tested_once_a_query),
-        cmocka_unit_test(steps_stay_short_though_messages_go), /* last: takes messages out */
-    };
-
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return check_run(setup, teardown);
 }

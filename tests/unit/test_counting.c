@@ -28,9 +28,8 @@ static void remove_bit(struct counting *counting, uint32_t p)
 }
 
 /* Neighbours do not touch each other, at any width and at the last position. */
-static void test_counters_are_apart(void **state)
+TEST(test_counters_are_apart)
 {
-    (void)state;
     for (size_t w = 0; w < WIDTHS; w++) {
         struct counting counting;
 
@@ -60,12 +59,11 @@ static void test_counters_are_apart(void **state)
 }
 
 /* A counter stops at its largest value; from then on its bit stays, whatever is removed. */
-static void test_saturation(void **state)
+TEST(test_saturation)
 {
     const uint32_t p = 77;
     struct counting counting;
 
-    (void)state;
     assert_int_equal(counting_init(&counting, alloc_system(), M, 4), 0);
     assert_int_equal(counting_ceiling(&counting), 15);
     for (int i = 0; i < 14; i++) {
@@ -89,12 +87,11 @@ static void test_saturation(void **state)
 }
 
 /* Sizes: 2 KiB of counters at m = 512 and 32 bits. */
-static void test_bytes(void **state)
+TEST(test_bytes)
 {
     struct counting counting;
     struct summary summary;
 
-    (void)state;
     assert_int_equal(counting_init(&counting, alloc_system(), 512, 32), 0);
     assert_int_equal(counting_bytes(&counting), 2048 + 64);
     counting_deinit(&counting);
@@ -107,7 +104,7 @@ static void test_bytes(void **state)
 }
 
 /* Empty, one, the extremes, and back to empty. */
-static void test_summary_range(void **state)
+TEST(test_summary_range)
 {
     const uint64_t none[WORDS] = {0};
     const uint64_t all[WORDS] = {UINT64_MAX, UINT64_MAX, 7};
@@ -116,7 +113,6 @@ static void test_summary_range(void **state)
     uint32_t low = 9;
     uint32_t high = 9;
 
-    (void)state;
     assert_int_equal(summary_init(&summary, alloc_system(), M), 0);
     summary_range(&summary, &low, &high);
     assert_true(low == 0 && high == 0 && summary.count == 0);
@@ -141,9 +137,8 @@ static void test_summary_range(void **state)
 }
 
 /* Whichever allocation fails: -ERR_NOMEM, and nothing is left behind. */
-static void test_no_memory(void **state)
+TEST(test_no_memory)
 {
-    (void)state;
     for (size_t n = 1;; n++) {
         struct fail_alloc fail;
         struct summary summary;
@@ -160,16 +155,4 @@ static void test_no_memory(void **state)
         assert_int_equal(fail.live_blocks, 0);
         summary_deinit(&summary); /* harmless */
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counters_are_apart),
-        cmocka_unit_test(test_saturation),
-        cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_summary_range),
-        cmocka_unit_test(test_no_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,24 +50,22 @@ static int lock(const char *directory, bool needs_storage, int *out_lock)
     return datadir_lock(directory, needs_storage, out_lock, reason);
 }
 
-static void test_makes_missing_directories_for_us_alone(void **state)
+TEST_WITH(test_makes_missing_directories_for_us_alone, setup, teardown)
 {
     struct stat info;
     int held;
 
-    (void)state;
     assert_int_equal(lock(in_base("/a/b/c//"), false, &held), 0);
     assert_int_equal(stat(in_base("/a/b/c"), &info), 0);
     assert_int_equal(info.st_mode & 0777, 0700);
     datadir_unlock(held);
 }
 
-static void test_one_daemon_only(void **state)
+TEST_WITH(test_one_daemon_only, setup, teardown)
 {
     int held;
     int second = -7;
 
-    (void)state;
     assert_int_equal(lock(base, false, &held), 0);
     assert_int_equal(lock(base, false, &second), -ERR_SYSTEM);
     assert_int_equal(second, -7);
@@ -78,13 +76,12 @@ static void test_one_daemon_only(void **state)
     datadir_unlock(held);
 }
 
-static void test_refuses_a_memory_file_system(void **state)
+TEST_WITH(test_refuses_a_memory_file_system, setup, teardown)
 {
     char directory[] = "/dev/shm/hearsay-test-XXXXXX";
     struct statfs info;
     int held;
 
-    (void)state;
     if (statfs("/dev/shm", &info) != 0 || (unsigned long)info.f_type != TMPFS_MAGIC ||
         mkdtemp(directory) == NULL) {
         skip(); /* cmocka says so */
@@ -99,12 +96,11 @@ static void test_refuses_a_memory_file_system(void **state)
     assert_int_equal(rmdir(directory), 0);
 }
 
-static void test_accepts_storage(void **state)
+TEST_WITH(test_accepts_storage, setup, teardown)
 {
     struct statfs info;
     int held;
 
-    (void)state;
     if (statfs(base, &info) != 0 || (unsigned long)info.f_type == TMPFS_MAGIC) {
         skip(); /* built in memory */
     }
@@ -112,11 +108,10 @@ static void test_accepts_storage(void **state)
     datadir_unlock(held);
 }
 
-static void test_refuses_what_others_may_write(void **state)
+TEST_WITH(test_refuses_what_others_may_write, setup, teardown)
 {
     int held;
 
-    (void)state;
     assert_int_equal(chmod(base, 0770), 0);
     assert_int_equal(lock(base, false, &held), -ERR_SYSTEM);
     assert_non_null(strstr(reason, "chmod go-w"));
@@ -125,13 +120,12 @@ static void test_refuses_what_others_may_write(void **state)
     datadir_unlock(held);
 }
 
-static void test_refuses_what_is_no_directory(void **state)
+TEST_WITH(test_refuses_what_is_no_directory, setup, teardown)
 {
     char path[300];
     int held;
     int fd;
 
-    (void)state;
     (void)snprintf(path, sizeof(path), "%s/file", base);
     fd = open(path, O_CREAT | O_WRONLY, 0600);
     assert_true(fd >= 0);
@@ -145,11 +139,10 @@ static void test_refuses_what_is_no_directory(void **state)
     assert_int_equal(lock(base, false, &held), -ERR_SYSTEM);
 }
 
-static void test_refuses_another_owner(void **state)
+TEST_WITH(test_refuses_another_owner, setup, teardown)
 {
     int held;
 
-    (void)state;
     if (geteuid() == 0) {
         assert_int_equal(chown(base, 12345, 12345), 0);
         assert_int_equal(lock(base, false, &held), -ERR_SYSTEM);
@@ -158,20 +151,4 @@ static void test_refuses_another_owner(void **state)
         assert_int_equal(lock("/usr", false, &held), -ERR_SYSTEM);
     }
     assert_non_null(strstr(reason, "belongs to user"));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_makes_missing_directories_for_us_alone, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(test_one_daemon_only, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_refuses_a_memory_file_system, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_accepts_storage, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_refuses_what_others_may_write, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_refuses_what_is_no_directory, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_refuses_another_owner, setup, teardown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,14 +15,13 @@ enum { WORDS_MAX = 64, HISTORY = 300 };
  * Against plain history: the filter is the OR of what was added in the last `rounds` rounds, at all
  * times, for few rounds and for the most there may be.
  */
-static void test_union_of_the_last_rounds(void **state)
+TEST(test_union_of_the_last_rounds)
 {
     static const uint32_t all_rounds[] = {1, 2, 7, DECAYING_ROUNDS_MAX};
     static const uint32_t sizes[] = {1, 64, 131, 512};
     static uint64_t history[HISTORY][WORDS_MAX];
     struct rng rng;
 
-    (void)state;
     rng_init(&rng);
     for (size_t i = 0; i < 16; i++) {
         const uint32_t rounds = all_rounds[i / 4];
@@ -50,24 +49,14 @@ static void test_union_of_the_last_rounds(void **state)
     }
 }
 
-static void test_no_memory(void **state)
+TEST(test_no_memory)
 {
     struct fail_alloc fail;
     struct decaying decaying;
 
-    (void)state;
     fail_alloc_init(&fail);
     fail_alloc_arm(&fail, 1);
     assert_int_equal(decaying_init(&decaying, &fail.alloc, 512, 3), -ERR_NOMEM);
     decaying_deinit(&decaying);
     assert_int_equal(fail.live_blocks, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_union_of_the_last_rounds),
-        cmocka_unit_test(test_no_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,11 +3,10 @@
 
 #include "tests/lib/check.h"
 
-static void test_two_empty_filters_are_at_distance_zero(void **state)
+TEST(test_two_empty_filters_are_at_distance_zero)
 {
     struct similarity s = similarity_of(0, 0);
 
-    (void)state;
     assert_int_equal(s.shared, 1);
     assert_int_equal(s.all, 1);
     assert_int_equal(distance_ppm(s), 0);
@@ -15,13 +14,12 @@ static void test_two_empty_filters_are_at_distance_zero(void **state)
     assert_true(distance_within(s, 0));
 }
 
-static void test_edges(void **state)
+TEST(test_edges)
 {
     const struct similarity none = similarity_of(0, 5);
     const struct similarity whole = similarity_of(UINT32_MAX, UINT32_MAX);
     const struct similarity least = similarity_of(1, UINT32_MAX);
 
-    (void)state;
     assert_int_equal(distance_ppm(none), DISTANCE_ONE_PPM);
     assert_int_equal(similarity_ppm(none), 0);
     assert_int_equal(distance_ppm(whole), 0);
@@ -35,18 +33,16 @@ static void test_edges(void **state)
 }
 
 /* The bound is inclusive, and exact: no rounding decides. */
-static void test_within_is_exact(void **state)
+TEST(test_within_is_exact)
 {
-    (void)state;
     assert_true(distance_within(similarity_of(3, 4), 250000));
     assert_false(distance_within(similarity_of(3, 4), 249999));
     assert_false(distance_within(similarity_of(2, 3), 333333)); /* 1/3 is more than that */
     assert_true(distance_within(similarity_of(2, 3), 333334));
 }
 
-static void test_rounding(void **state)
+TEST(test_rounding)
 {
-    (void)state;
     assert_int_equal(distance_ppm(similarity_of(2, 3)), 333334);
     assert_int_equal(distance_ppm(similarity_of(1, 3)), 666667);
     assert_int_equal(distance_ppm(similarity_of(3, 4)), 250000);
@@ -57,11 +53,10 @@ static void test_rounding(void **state)
 
 /* A floor leaves out exactly what is less similar: of all fractions of at most 4,096, the next
  * lower one of shared / all is below the floor of shared / all. */
-static void test_floor_is_between_neighbours(void **state)
+TEST(test_floor_is_between_neighbours)
 {
     enum { MOST = 4096 };
 
-    (void)state;
     for (uint32_t all = 1; all <= MOST; all += all < 64 ? 1 : 61) {
         for (uint32_t shared = 1; shared <= all; shared += all < 64 ? 1 : 7) {
             struct similarity s = {shared, all};
@@ -86,9 +81,8 @@ static void test_floor_is_between_neighbours(void **state)
 }
 
 /* Against the definition, for all small fractions. */
-static void test_small_fractions(void **state)
+TEST(test_small_fractions)
 {
-    (void)state;
     for (uint32_t all = 1; all <= 24; all++) {
         for (uint32_t shared = 0; shared <= all; shared++) {
             struct similarity s = similarity_of(shared, all);
@@ -113,26 +107,11 @@ static void test_small_fractions(void **state)
     }
 }
 
-static void test_compare_does_not_overflow(void **state)
+TEST(test_compare_does_not_overflow)
 {
     struct similarity a = similarity_of(UINT32_MAX - 1, UINT32_MAX);
     struct similarity b = similarity_of(UINT32_MAX - 2, UINT32_MAX - 1);
 
-    (void)state;
     assert_true(similarity_compare(a, b) > 0);
     assert_true(similarity_compare(b, a) < 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_empty_filters_are_at_distance_zero),
-        cmocka_unit_test(test_edges),
-        cmocka_unit_test(test_within_is_exact),
-        cmocka_unit_test(test_rounding),
-        cmocka_unit_test(test_floor_is_between_neighbours),
-        cmocka_unit_test(test_small_fractions),
-        cmocka_unit_test(test_compare_does_not_overflow),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,12 +68,11 @@ static void check_filter(const char *profile_text, const char *const *labels, si
     assert_memory_equal(filter, expected, bloom_words(profile.bits) * sizeof *filter);
 }
 
-static void test_sections_and_pairs(void **state)
+TEST(test_sections_and_pairs)
 {
     const char *labels[] = {"wifi:a", "time:2026-11-20T14", "topic:tea", "geo:u281zd"};
     uint64_t expected[8] = {0};
 
-    (void)state;
     set_expected(expected, 0, 256, 2, labels[0], NULL);
     set_expected(expected, 352, 32, 1, labels[1], NULL);
     set_expected(expected, 384, 96, 2, labels[2], NULL);
@@ -84,7 +83,7 @@ static void test_sections_and_pairs(void **state)
 }
 
 /* Values that are no geohash of 6 or no date and hour go to their section, but make no pairs. */
-static void test_only_candidates_make_pairs(void **state)
+TEST(test_only_candidates_make_pairs)
 {
     static const char *const not_geo[] = {"geo:u281z",
                                           "geo:u281zdq",
@@ -99,7 +98,6 @@ static void test_only_candidates_make_pairs(void **state)
     const struct profile profile = profile_of(full_profile);
     uint64_t filter[8];
 
-    (void)state;
     for (size_t i = 0; i < sizeof not_geo / sizeof not_geo[0]; i++) {
         const char *labels[] = {not_geo[i], "time:2026-11-20T14"};
 
@@ -117,13 +115,12 @@ static void test_only_candidates_make_pairs(void **state)
 }
 
 /* Of several candidates all pairs count, of attributes in the section `any`, too. */
-static void test_all_pairs(void **state)
+TEST(test_all_pairs)
 {
     const char *labels[] = {"geo:u281zd", "geo:u281ze",         "geo:u281",
                             "time:w5T13", "time:2026-11-20T14", "time:2026-11-20T15"};
     uint64_t expected[8] = {0};
 
-    (void)state;
     for (size_t i = 0; i < 6; i++) {
         set_expected(expected, 0, 440, 3, labels[i], NULL);
     }
@@ -136,12 +133,11 @@ static void test_all_pairs(void **state)
 }
 
 /* One label may stand in several joint sections, on either side. */
-static void test_several_joint_sections(void **state)
+TEST(test_several_joint_sections)
 {
     const char *labels[] = {"b:1", "c:1", "a:1", "a:2"};
     uint64_t expected[1] = {0};
 
-    (void)state;
     for (size_t i = 0; i < 4; i++) {
         set_expected(expected, 0, 20, 1, labels[i], NULL);
     }
@@ -152,14 +148,13 @@ static void test_several_joint_sections(void **state)
 }
 
 /* A refusal changes nothing, and what follows it is added as if it had not been. */
-static void test_refusals_change_nothing(void **state)
+TEST(test_refusals_change_nothing)
 {
     const struct profile profile = profile_of(full_profile);
     uint64_t filter[8];
     uint64_t before[8];
     struct encoder encoder;
 
-    (void)state;
     encoder_begin(&encoder, &profile);
     assert_int_equal(encoder_add(&encoder, "wifi:a", 6), 0);
     encoder_end(&encoder, before);
@@ -174,7 +169,7 @@ static void test_refusals_change_nothing(void **state)
 }
 
 /* 256 different candidates, and known ones again; the next new one is too many. */
-static void test_crowded(void **state)
+TEST(test_crowded)
 {
     const struct profile profile = profile_of("v1:any=480/4,joint(a,b)=32/1");
     uint64_t filter[8];
@@ -182,7 +177,6 @@ static void test_crowded(void **state)
     struct encoder encoder;
     char label[32];
 
-    (void)state;
     encoder_begin(&encoder, &profile);
     for (uint32_t round = 0; round < 2; round++) {
         for (uint32_t i = 0; i < ENCODE_CANDIDATES_MAX; i++) {
@@ -235,9 +229,8 @@ static void check_remainder(uint64_t value, uint32_t bits)
     assert_memory_equal(filter, expected, sizeof filter);
 }
 
-static void test_remainders_at_the_edges(void **state)
+TEST(test_remainders_at_the_edges)
 {
-    (void)state;
     for (uint32_t bits = 1; bits < PROFILE_BITS_MAX; bits += bits < 140 ? 1 : 97) {
         const uint64_t last = UINT64_MAX - UINT64_MAX % bits;
         const uint64_t halves = UINT64_C(1) << 32;
@@ -253,14 +246,13 @@ static void test_remainders_at_the_edges(void **state)
 }
 
 /* Filters can be read at any time; what is added later is in the next one. */
-static void test_ends_more_than_once(void **state)
+TEST(test_ends_more_than_once)
 {
     const struct profile profile = profile_of("v1:512/4");
     const char *labels[] = {"wifi:a", "wifi:b"};
     uint64_t expected[8], filter[8];
     struct encoder encoder;
 
-    (void)state;
     encoder_begin(&encoder, &profile);
     for (size_t i = 0; i < 2; i++) {
         encode(&profile, labels, i + 1, expected);
@@ -271,7 +263,7 @@ static void test_ends_more_than_once(void **state)
 }
 
 /* Of labels given together those before the refused one are in. */
-static void test_add_all_stops_at_a_refusal(void **state)
+TEST(test_add_all_stops_at_a_refusal)
 {
     const struct profile profile = profile_of(full_profile);
     const char *labels[] = {"wifi:one more", "topic:a", "word:too long to be a name", "topic:b"};
@@ -280,7 +272,6 @@ static void test_add_all_stops_at_a_refusal(void **state)
     struct encoder encoder;
     size_t refused = 99;
 
-    (void)state;
     encode(&profile, labels, 2, expected);
     encoder_begin(&encoder, &profile);
     assert_int_equal(encoder_add_all(&encoder, labels, lengths, 4, &refused), ENCODE_NO_SECTION);
@@ -322,12 +313,11 @@ static void random_label(struct rng *rng, char *out, size_t room)
 }
 
 /* Order and repetition do not matter, and fewer labels set fewer bits: what contains needs. */
-static void test_subsets_and_orders(void **state)
+TEST(test_subsets_and_orders)
 {
     enum { LABELS = 12, ROUNDS = 3000 };
     struct rng rng;
 
-    (void)state;
     rng_init(&rng);
     for (uint32_t round = 0; round < ROUNDS; round++) {
         struct profile profile = profile_of(profiles[round % 4]);
@@ -355,12 +345,11 @@ static void test_subsets_and_orders(void **state)
 }
 
 /* Sections of every size set the bits of the definition, which is written with a division. */
-static void test_every_size(void **state)
+TEST(test_every_size)
 {
     enum { LABELS = 12, WHOLE = PROFILE_BITS_MAX };
     struct rng rng;
 
-    (void)state;
     rng_init(&rng);
     for (uint32_t bits = 1; bits < WHOLE; bits++) {
         char text[64];
@@ -459,7 +448,7 @@ static void check_rate(struct rng *rng, const char *text, const char *const *nam
     assert_true(beyond <= 0 || beyond * beyond <= 25 * expected);
 }
 
-static void test_rate_is_the_product(void **state)
+TEST(test_rate_is_the_product)
 {
     static const char *const three[] = {"a", "b", "c"};
     static const uint32_t three_labels[] = {16, 20, 12};
@@ -471,7 +460,6 @@ static void test_rate_is_the_product(void **state)
     static const uint32_t more_sections[] = {6, 5, 30};
     struct rng rng;
 
-    (void)state;
     rng_init(&rng);
     check_rate(&rng, "v1:a=64/2,b=64/2,c=64/3", three, three_labels, 3, three_labels);
     check_rate(&rng, "v1:a=96/3,b=30/1,c=66/2", three, other_labels, 3, other_labels);
@@ -515,7 +503,7 @@ static bool union_claims(struct rng *rng, const struct profile *profile, uint32_
  * pairs leave a new one unclaimed in (1 - 1/b)^n of all cases, whether b is even or odd; allowed
  * are five standard deviations.
  */
-static void test_unions_claim_what_joint_sections_allow(void **state)
+TEST(test_unions_claim_what_joint_sections_allow)
 {
     enum { TRIALS = 20000 };
     static const uint32_t sizes[] = {2, 5, 20};
@@ -525,7 +513,6 @@ static void test_unions_claim_what_joint_sections_allow(void **state)
     const struct profile *const both[] = {&even, &odd};
     struct rng rng;
 
-    (void)state;
     rng_init(&rng);
     for (size_t s = 0; s < 3; s++) {
         for (size_t b = 0; b < 2; b++) {
@@ -548,34 +535,12 @@ static void test_unions_claim_what_joint_sections_allow(void **state)
 }
 
 /* One section is the formula of one section. */
-static void test_rate_of_one_section(void **state)
+TEST(test_rate_of_one_section)
 {
     struct profile profile = profile_of("v1:512/4");
     const uint32_t labels[] = {20};
     const uint32_t none[] = {0};
 
-    (void)state;
     assert_true(profile_rate(&profile, labels) == sizing_false_positive_rate(512, 4, 20));
     assert_true(profile_rate(&profile, none) == 0.0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sections_and_pairs),
-        cmocka_unit_test(test_only_candidates_make_pairs),
-        cmocka_unit_test(test_all_pairs),
-        cmocka_unit_test(test_several_joint_sections),
-        cmocka_unit_test(test_refusals_change_nothing),
-        cmocka_unit_test(test_crowded),
-        cmocka_unit_test(test_remainders_at_the_edges),
-        cmocka_unit_test(test_ends_more_than_once),
-        cmocka_unit_test(test_add_all_stops_at_a_refusal),
-        cmocka_unit_test(test_subsets_and_orders),
-        cmocka_unit_test(test_every_size),
-        cmocka_unit_test(test_rate_is_the_product),
-        cmocka_unit_test(test_rate_of_one_section),
-        cmocka_unit_test(test_unions_claim_what_joint_sections_allow),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,6 +18,7 @@
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/fake_clock.h"
 #include "tests/lib/fake_persist.h"
+#include "tests/lib/plain_request.h"
 #include "tests/lib/rng.h"
 
 enum { FILTER_BYTES = 64, SECOND_MS = 1000, HOUR_MS = 3600 * 1000, PARTS = 64, FOUND_MAX = 100 };
@@ -207,15 +208,10 @@ static void send_deposit(struct fixture *fixture, uint32_t number, uint64_t epoc
     struct hearsay_request request = {.id = 2, .kind = HEARSAY_REQUEST_DEPOSIT};
 
     memcpy(id, &number, sizeof(number));
-    request.deposit = (struct hearsay_deposit){
-        .id = {id, sizeof(id)},
-        .epoch = epoch,
-        .filter = {filter, sizeof(filter)},
-        .media_type = {"text/plain", 10},
-        .has_ttl_s = true,
-        .ttl_s = ttl_s,
-        .reach_ppm = LIMIT_DISTANCE_PPM,
-    };
+    request.deposit = plain_deposit(id, filter, sizeof(filter), "");
+    request.deposit.epoch = epoch;
+    request.deposit.has_ttl_s = true;
+    request.deposit.ttl_s = ttl_s;
     handler_handle(fixture->service, &fixture->client, &request);
 }
 
@@ -238,26 +234,14 @@ static void query(struct fixture *fixture, const uint64_t *epochs, size_t count)
         parts[i].epoch = epochs[i];
         parts[i].filter = (struct hearsay_bytes){filter, sizeof(filter)};
     }
-    request.query = (struct hearsay_query){
-        .k = FOUND_MAX,
-        .parts = parts,
-        .part_count = count,
-        .max_distance_ppm = LIMIT_DISTANCE_PPM,
-        .since_ms = INT64_MIN,
-        .until_ms = INT64_MAX,
-        .metric = HEARSAY_METRIC_BITS,
-        .order = HEARSAY_ORDER_SIMILARITY,
-        .scope = HEARSAY_SCOPE_HERE,
-    };
+    request.query = plain_query(parts, count, FOUND_MAX);
     handler_handle(fixture->service, &fixture->client, &request);
 }
 
 /* --- who is told what ------------------------------------------------------------------------- */
 
-static void a_service_begins_with_an_epoch(void **state)
+TEST_OF(a_service_begins_with_an_epoch, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
-
     assert_int_equal(fake_persist_epochs(fixture->persist), 1);
     welcome(fixture);
     assert_true(fixture->told_any);
@@ -271,10 +255,8 @@ static void a_service_begins_with_an_epoch(void **state)
 }
 
 /* Who is not on site is told of the epoch, and never of its key. */
-static void keys_are_for_those_on_site(void **state)
+TEST_OF(keys_are_for_those_on_site, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
-
     fixture->client.is_on_site = false;
     welcome(fixture);
     assert_true(fixture->told_any && fixture->told.number != 0);
@@ -285,10 +267,8 @@ static void keys_are_for_those_on_site(void **state)
 }
 
 /* The next epoch is current, and told of, when the store has it; not before. */
-static void the_next_epoch_waits_for_the_store(void **state)
+TEST_OF(the_next_epoch_waits_for_the_store, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
-
     welcome(fixture);
     const uint64_t first = fixture->told.number;
     tick(fixture, HOUR_MS - 1);
@@ -306,10 +286,8 @@ static void the_next_epoch_waits_for_the_store(void **state)
 }
 
 /* Until the next epoch is told of the old one is current, past its end, for deposits too (D16). */
-static void an_epoch_is_current_until_the_next_is_told_of(void **state)
+TEST_OF(an_epoch_is_current_until_the_next_is_told_of, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
-
     welcome(fixture);
     const uint64_t first = fixture->told.number;
     tick(fixture, HOUR_MS - 1);
@@ -330,9 +308,8 @@ static void an_epoch_is_current_until_the_next_is_told_of(void **state)
     assert_int_equal(fixture->found_count, 2);
 }
 
-static void a_store_that_fails_is_asked_again(void **state)
+TEST_OF(a_store_that_fails_is_asked_again, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
     const uint64_t first = host_of(fixture)->current->number;
 
     fake_persist_fail_next(fixture->persist);
@@ -344,9 +321,8 @@ static void a_store_that_fails_is_asked_again(void **state)
     assert_int_equal(fixture->pushes, 1);
 }
 
-static void without_memory_the_old_one_goes_on(void **state)
+TEST_OF(without_memory_the_old_one_goes_on, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
     unsigned n = 0;
 
     while (fixture->pushes == 0) {
@@ -363,9 +339,8 @@ static void without_memory_the_old_one_goes_on(void **state)
 
 /* --- what is found ---------------------------------------------------------------------------- */
 
-static void messages_are_found_in_their_epoch(void **state)
+TEST_OF(messages_are_found_in_their_epoch, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
     const uint64_t first = host_of(fixture)->current->number;
 
     deposit(fixture, 1, 0, 600);
@@ -395,9 +370,8 @@ static void messages_are_found_in_their_epoch(void **state)
 }
 
 /* A message goes with its epoch at the latest, and nobody may ask for the epoch from then on. */
-static void an_epoch_takes_its_messages_with_it(void **state)
+TEST_OF(an_epoch_takes_its_messages_with_it, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
     struct host *host = host_of(fixture);
     const uint64_t first = host->current->number;
     const struct epoch *epoch = host->current;
@@ -422,9 +396,8 @@ static void an_epoch_takes_its_messages_with_it(void **state)
 }
 
 /* A search that looks at an epoch keeps it in memory, and finds nothing in it any more. */
-static void a_search_outlives_its_epoch(void **state)
+TEST_OF(a_search_outlives_its_epoch, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
     struct host *host = host_of(fixture);
     struct epoch *epoch = host->current;
     const uint64_t filter[FILTER_BYTES / 8] = {0xfff};
@@ -458,9 +431,8 @@ static void a_search_outlives_its_epoch(void **state)
 }
 
 /* A deposit that waits for the store while its epoch ends is told so. */
-static void a_deposit_that_comes_too_late(void **state)
+TEST_OF(a_deposit_that_comes_too_late, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
     const uint64_t first = host_of(fixture)->current->number;
 
     tick(fixture, 3 * HOUR_MS - 1);
@@ -474,9 +446,8 @@ static void a_deposit_that_comes_too_late(void **state)
     sweep(fixture);
 }
 
-static void the_open_epoch_may_be_closed(void **state)
+TEST_OF(the_open_epoch_may_be_closed, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
     struct config config;
 
     deposit(fixture, 1, 0, 600);
@@ -491,9 +462,8 @@ static void the_open_epoch_may_be_closed(void **state)
 }
 
 /* Switched off, the current epoch runs to its end, and is kept as long as it said. */
-static void epochs_may_be_switched_off(void **state)
+TEST_OF(epochs_may_be_switched_off, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
     const uint64_t first = host_of(fixture)->current->number;
     struct config config;
 
@@ -515,9 +485,8 @@ static void epochs_may_be_switched_off(void **state)
 }
 
 /* More epochs than there are places for are not begun: the last one goes on. */
-static void epochs_are_bounded(void **state)
+TEST_OF(epochs_are_bounded, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
     struct host *host = host_of(fixture);
 
     for (int i = 0; i < 100; i++) {
@@ -570,9 +539,8 @@ static void check_all(struct fixture *fixture, const struct model_message *messa
  * Deposits into any living epoch, time passing in small and large steps, sweeps, restarts: what is
  * found is what the model has, numbers only grow, and the store has the epochs that are kept.
  */
-static void a_random_walk(void **state)
+TEST_OF(a_random_walk, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
     struct model_message messages[MODEL_MESSAGES];
     uint64_t newest = 0;
     uint32_t count = 0;
@@ -624,23 +592,5 @@ static void a_random_walk(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-#define EPOCH_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-        EPOCH_TEST(a_service_begins_with_an_epoch),
-        EPOCH_TEST(keys_are_for_those_on_site),
-        EPOCH_TEST(the_next_epoch_waits_for_the_store),
-        EPOCH_TEST(an_epoch_is_current_until_the_next_is_told_of),
-        EPOCH_TEST(a_store_that_fails_is_asked_again),
-        EPOCH_TEST(without_memory_the_old_one_goes_on),
-        EPOCH_TEST(messages_are_found_in_their_epoch),
-        EPOCH_TEST(an_epoch_takes_its_messages_with_it),
-        EPOCH_TEST(a_search_outlives_its_epoch),
-        EPOCH_TEST(a_deposit_that_comes_too_late),
-        EPOCH_TEST(the_open_epoch_may_be_closed),
-        EPOCH_TEST(epochs_may_be_switched_off),
-        EPOCH_TEST(epochs_are_bounded),
-        EPOCH_TEST(a_random_walk),
-    };
-
-    return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
+    return sodium_init() < 0 ? 1 : check_run(NULL, NULL);
 }

@@ -6,9 +6,8 @@
 #include "tests/lib/check.h"
 
 /* Every error has a text, whichever sign it comes with. */
-static void test_every_error_has_its_text(void **state)
+TEST(test_every_error_has_its_text)
 {
-    (void)state;
 #define CHECK_TEXT(name, number, text)         \
     assert_string_equal(err_text(name), text); \
     assert_string_equal(err_text(-name), text);
@@ -16,21 +15,11 @@ static void test_every_error_has_its_text(void **state)
 #undef CHECK_TEXT
 }
 
-static void test_unknown_numbers_have_a_text(void **state)
+TEST(test_unknown_numbers_have_a_text)
 {
     static const int unknown[] = {0, 7, -7, 1000, -1000, INT_MAX, INT_MIN};
 
-    (void)state;
     for (size_t i = 0; i < sizeof unknown / sizeof unknown[0]; i++) {
         assert_string_equal(err_text(unknown[i]), "unknown error");
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_error_has_its_text),
-        cmocka_unit_test(test_unknown_numbers_have_a_text),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,12 +8,11 @@
 #include "tests/lib/check.h"
 
 /* Before, the text was missing with any libc but glibc, which has a strerror_r of its own. */
-static void test_the_systems_reason_follows(void **state)
+TEST(test_the_systems_reason_follows)
 {
     struct hearsay_error error;
     char expected[256];
 
-    (void)state;
     for (int number = 1; number < 100; number++) {
         assert_int_equal(fail_set_errno(&error, HEARSAY_ERR_CONNECT, number, "port %d", 7117),
                          HEARSAY_ERR_CONNECT);
@@ -22,36 +21,23 @@ static void test_the_systems_reason_follows(void **state)
     }
 }
 
-static void test_numbers_that_are_no_errors(void **state)
+TEST(test_numbers_that_are_no_errors)
 {
     struct hearsay_error error;
 
-    (void)state;
     (void)fail_set_errno(&error, HEARSAY_ERR_CONNECT, 123456, "x");
     assert_non_null(strstr(error.sentence, "x: "));
     assert_true(strlen(error.sentence) > strlen("x: "));
     assert_null(strstr(error.sentence, "null"));
 }
 
-static void test_a_long_sentence_is_cut(void **state)
+TEST(test_a_long_sentence_is_cut)
 {
     struct hearsay_error error;
     char text[2 * sizeof(error.sentence)];
 
-    (void)state;
     memset(text, 'a', sizeof(text) - 1);
     text[sizeof(text) - 1] = '\0';
     (void)fail_set_errno(&error, HEARSAY_ERR_CONNECT, ECONNREFUSED, "%s", text);
     assert_int_equal(strlen(error.sentence), sizeof(error.sentence) - 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_systems_reason_follows),
-        cmocka_unit_test(test_numbers_that_are_no_errors),
-        cmocka_unit_test(test_a_long_sentence_is_cut),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -65,7 +65,7 @@ static bool any_waits(const struct server_fixture *fixture)
     return fixture->server.loop.busy != NULL || fixture->server.loop.ready != NULL;
 }
 
-static void test_modest_sessions_do_not_wait_for_greedy_ones(void **state)
+TEST(test_modest_sessions_do_not_wait_for_greedy_ones)
 {
     static struct peer greedy[GREEDY];
     struct server_fixture *fixture = server_fixture_new();
@@ -73,7 +73,6 @@ static void test_modest_sessions_do_not_wait_for_greedy_ones(void **state)
     uint64_t longest_ns = 0;
     uint64_t id = 2;
 
-    (void)state;
     server_fixture_start(fixture, true);
     for (int i = 0; i < GREEDY; i++) {
         (void)server_fixture_greet(fixture, &greedy[i]);
@@ -99,13 +98,12 @@ static void test_modest_sessions_do_not_wait_for_greedy_ones(void **state)
 }
 
 /* All that was asked is answered, in spite of it. */
-static void test_greedy_sessions_get_all_their_answers(void **state)
+TEST(test_greedy_sessions_get_all_their_answers)
 {
     struct server_fixture *fixture = server_fixture_new();
     struct hearsay_response response;
     struct peer peer;
 
-    (void)state;
     server_fixture_start(fixture, true);
     const struct session *session = server_fixture_greet(fixture, &peer);
     fixture->server.service->read_ns = read_ns;
@@ -129,14 +127,13 @@ static void test_greedy_sessions_get_all_their_answers(void **state)
 }
 
 /* Whose other connections want much waits with these, even if it asks for little; others do not. */
-static void test_connections_of_a_sender_share_its_time(void **state)
+TEST(test_connections_of_a_sender_share_its_time)
 {
     struct server_fixture *fixture = server_fixture_new();
     struct hearsay_response response;
     struct peer greedy;
     struct peer sibling;
 
-    (void)state;
     server_fixture_start(fixture, true);
     fixture->server.listeners[0].config.limited = true;
     struct session *first = server_fixture_greet(fixture, &greedy);
@@ -171,7 +168,7 @@ static size_t held_bytes(const struct server_fixture *fixture)
 }
 
 /* What is read and not yet looked at is little, however many wait, and for how many turns. */
-static void test_those_that_wait_hold_little(void **state)
+TEST(test_those_that_wait_hold_little)
 {
     enum { MANY = 60, READ = 64 * 1024, LATER = 4 * 1024, MORE = 10 };
     static struct peer peers[MANY];
@@ -180,7 +177,6 @@ static void test_those_that_wait_hold_little(void **state)
     struct hearsay_response response;
     int more = 0;
 
-    (void)state;
     server_fixture_start(fixture, true);
     for (int i = 0; i < MANY; i++) {
         sessions[i] = server_fixture_greet(fixture, &peers[i]);
@@ -218,13 +214,12 @@ static void test_those_that_wait_hold_little(void **state)
 
 /* Many that come at once are taken a few a turn, so that those who are here go on; all are taken.
  */
-static void test_connections_come_in_a_few_a_turn(void **state)
+TEST(test_connections_come_in_a_few_a_turn)
 {
     enum { MANY = 30, A_TURN = 5 }; /* one more may come while the turn begins */
     static struct peer peers[MANY];
     struct server_fixture *fixture = server_fixture_new();
 
-    (void)state;
     server_fixture_start(fixture, true);
     for (int i = 0; i < MANY; i++) {
         peer_init(&peers[i], loop_connect_unix(fixture->path));
@@ -247,7 +242,7 @@ static void test_connections_come_in_a_few_a_turn(void **state)
  * Connections that take long get a quarter of the time, but for the first few; all are taken in the
  * end, and who is here is served meanwhile.
  */
-static void test_connections_get_a_part_of_the_time(void **state)
+TEST(test_connections_get_a_part_of_the_time)
 {
     enum { MANY = 100, AT_ONCE = 4, SHARE = 4 };
     static struct peer peers[MANY];
@@ -257,7 +252,6 @@ static void test_connections_get_a_part_of_the_time(void **state)
     struct peer modest;
     uint64_t id = 2;
 
-    (void)state;
     server_fixture_start(fixture, true);
     (void)server_fixture_greet(fixture, &modest);
     for (int i = 0; i < MANY; i++) {
@@ -305,7 +299,7 @@ static size_t take_refusals(struct server_fixture *fixture, struct peer *peer, s
 
 /* Who goes on asking although it is refused is read no further until the next second, over however
  * many connections; and the sooner the more it sends. */
-static void test_who_is_over_its_rate_is_left_waiting(void **state)
+TEST(test_who_is_over_its_rate_is_left_waiting)
 {
     enum { SERVED = 5, ASKED = 500, A_SECOND = 128 + 1 }; /* the last one is one too many */
     struct server_fixture *fixture = server_fixture_new();
@@ -314,7 +308,6 @@ static void test_who_is_over_its_rate_is_left_waiting(void **state)
     size_t refused = 0;
     int seconds = 0;
 
-    (void)state;
     fixture->config.limits.queries_per_minute = 1;
     fixture->config.limits.query_burst = SERVED + 1; /* the connection costs one */
     server_fixture_start(fixture, true);
@@ -343,19 +336,4 @@ static void test_who_is_over_its_rate_is_left_waiting(void **state)
     peer_deinit(&peer);
     server_fixture_await_sessions(fixture, 0);
     server_fixture_free(fixture);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_modest_sessions_do_not_wait_for_greedy_ones),
-        cmocka_unit_test(test_greedy_sessions_get_all_their_answers),
-        cmocka_unit_test(test_connections_of_a_sender_share_its_time),
-        cmocka_unit_test(test_those_that_wait_hold_little),
-        cmocka_unit_test(test_connections_come_in_a_few_a_turn),
-        cmocka_unit_test(test_connections_get_a_part_of_the_time),
-        cmocka_unit_test(test_who_is_over_its_rate_is_left_waiting),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

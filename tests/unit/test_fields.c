@@ -279,10 +279,8 @@ static void begin_round(struct fixture *fixture)
 
 /* --- the envelopes ---------------------------------------------------------------------------- */
 
-static void requests(void **state)
+TEST_OF(requests, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
-
     for (size_t i = 0; i < codec_request_bodies.count * ROUNDS; i++) {
         const struct map_body *body = &codec_request_bodies.rows[i % codec_request_bodies.count];
         struct hearsay_request made = {.id = 1 + rng_below(&fixture->rng, 1000),
@@ -326,10 +324,8 @@ static void check_size(const struct hearsay_response *response, size_t bytes)
     }
 }
 
-static void responses(void **state)
+TEST_OF(responses, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
-
     for (size_t i = 0; i < codec_response_bodies.count * ROUNDS; i++) {
         const struct map_body *body = &codec_response_bodies.rows[i % codec_response_bodies.count];
         struct hearsay_response made = {.id = any_number(&fixture->rng),
@@ -354,10 +350,8 @@ static void responses(void **state)
     }
 }
 
-static void letters(void **state)
+TEST_OF(letters, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
-
     for (size_t i = 0; i < codec_letter_bodies.count * ROUNDS; i++) {
         const struct map_body *body = &codec_letter_bodies.rows[i % codec_letter_bodies.count];
         struct msg_letter made = {.kind = (enum msg_letter_kind)body->kind};
@@ -373,15 +367,4 @@ static void letters(void **state)
         assert_int_equal(read.kind, made.kind);
         compare(body->map, (uint8_t *)&made + body->own, (uint8_t *)&read + body->own);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(requests, setup, teardown),
-        cmocka_unit_test_setup_teardown(responses, setup, teardown),
-        cmocka_unit_test_setup_teardown(letters, setup, teardown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,11 +79,10 @@ static size_t stream_feed(struct frame_decoder *decoder, const uint8_t *bytes, s
     return seen;
 }
 
-static void test_every_split_in_two(void **state)
+TEST(test_every_split_in_two)
 {
     struct bytes stream;
 
-    (void)state;
     stream_make(&stream);
     for (size_t cut = 0; cut <= stream.count; cut++) {
         struct fail_alloc memory;
@@ -103,11 +102,10 @@ static void test_every_split_in_two(void **state)
     bytes_deinit(&stream);
 }
 
-static void test_every_size_of_pieces(void **state)
+TEST(test_every_size_of_pieces)
 {
     struct bytes stream;
 
-    (void)state;
     stream_make(&stream);
     for (size_t wanted = 1; wanted <= stream.count + 1; wanted++) {
         struct frame_decoder decoder;
@@ -119,12 +117,11 @@ static void test_every_size_of_pieces(void **state)
     bytes_deinit(&stream);
 }
 
-static void test_random_pieces(void **state)
+TEST(test_random_pieces)
 {
     struct rng random;
     struct bytes stream;
 
-    (void)state;
     rng_init(&random);
     stream_make(&stream);
     for (size_t round = 0; round < 2000; round++) {
@@ -161,7 +158,7 @@ static void feed_header(struct frame_decoder *decoder, const uint8_t *header, si
     frame_decoder_commit(decoder, count);
 }
 
-static void test_bad_lengths_are_final(void **state)
+TEST(test_bad_lengths_are_final)
 {
     static const struct {
         uint8_t header[4];
@@ -174,7 +171,6 @@ static void test_bad_lengths_are_final(void **state)
         {{'G', 'E', 'T', ' '}, FRAME_TOO_LARGE, 0x47455420},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct frame_decoder decoder;
         const uint8_t *frame = NULL;
@@ -194,7 +190,7 @@ static void test_bad_lengths_are_final(void **state)
 }
 
 /* A peer that announces much and sends little does not make us hold much. */
-static void test_a_claim_costs_no_memory(void **state)
+TEST(test_a_claim_costs_no_memory)
 {
     static const uint8_t header[4] = {0, 0x10, 0, 0}; /* 1 MiB */
     struct fail_alloc memory;
@@ -202,7 +198,6 @@ static void test_a_claim_costs_no_memory(void **state)
     const uint8_t *frame;
     size_t length;
 
-    (void)state;
     fail_alloc_init(&memory);
     frame_decoder_init(&decoder, &memory.alloc, LIMIT_FRAME_BYTES_MAX);
     feed_header(&decoder, header, 4);
@@ -213,7 +208,7 @@ static void test_a_claim_costs_no_memory(void **state)
 }
 
 /* Reading on without taking frames out ends at the promised size. */
-static void test_frames_left_inside(void **state)
+TEST(test_frames_left_inside)
 {
     enum { WANTED = 64 };
     struct frame_decoder decoder;
@@ -221,7 +216,6 @@ static void test_frames_left_inside(void **state)
     size_t some, filled = 0;
     int rv;
 
-    (void)state;
     frame_decoder_init(&decoder, alloc_system(), LIMIT);
     while ((rv = frame_decoder_reserve(&decoder, WANTED, &room, &some)) == 0) {
         memset(room, 0, some);
@@ -235,11 +229,10 @@ static void test_frames_left_inside(void **state)
 }
 
 /* When memory runs out nothing is lost: the same bytes go in at the next try. */
-static void test_nth_allocation_fails(void **state)
+TEST(test_nth_allocation_fails)
 {
     struct bytes stream;
 
-    (void)state;
     stream_make(&stream);
     for (size_t n = 1;; n++) {
         struct fail_alloc memory;
@@ -273,20 +266,18 @@ static void test_nth_allocation_fails(void **state)
     bytes_deinit(&stream);
 }
 
-static void test_header_is_big_endian(void **state)
+TEST(test_header_is_big_endian)
 {
     uint8_t header[4];
 
-    (void)state;
     frame_write_header(header, 0x0a0b0c);
     assert_memory_equal(header, ((const uint8_t[4]){0, 0x0a, 0x0b, 0x0c}), 4);
 }
 
-static void test_zeroed_one_can_be_given_back(void **state)
+TEST(test_zeroed_one_can_be_given_back)
 {
     struct frame_decoder decoder = {0};
 
-    (void)state;
     frame_decoder_deinit(&decoder);
     frame_decoder_release(&decoder);
 }
@@ -306,14 +297,13 @@ static void *resize_zeroed(void *context, void *block, size_t bytes)
 
 /* The allocator may keep the buffer and hand it to another connection: no request is left in it,
  * wherever in the buffer it was. */
-static void freed_buffer_has_no_request(void **state)
+TEST(freed_buffer_has_no_request)
 {
     unsigned freed = 0;
     const struct alloc alloc = {.resize = resize_zeroed, .context = &freed};
     struct frame_decoder decoder;
     struct bytes stream;
     size_t seen = 0;
-    (void)state;
 
     stream_make(&stream);
     frame_decoder_init(&decoder, &alloc, LIMIT);
@@ -332,22 +322,4 @@ static void freed_buffer_has_no_request(void **state)
     assert_true(freed > 0);
     frame_decoder_deinit(&decoder);
     bytes_deinit(&stream);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_split_in_two),
-        cmocka_unit_test(test_every_size_of_pieces),
-        cmocka_unit_test(test_random_pieces),
-        cmocka_unit_test(test_bad_lengths_are_final),
-        cmocka_unit_test(test_a_claim_costs_no_memory),
-        cmocka_unit_test(test_frames_left_inside),
-        cmocka_unit_test(test_nth_allocation_fails),
-        cmocka_unit_test(test_header_is_big_endian),
-        cmocka_unit_test(test_zeroed_one_can_be_given_back),
-        cmocka_unit_test(freed_buffer_has_no_request),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,9 +23,8 @@ static struct hearsay_group group_numbered(uint8_t number)
     return group;
 }
 
-static void secrets_have_a_size(void **state)
+TEST(secrets_have_a_size)
 {
-    (void)state;
     char secret[HEARSAY_SECRET_BYTES_MAX + 1] = "1234567";
     struct hearsay_group *group = NULL;
     struct hearsay_error error;
@@ -37,9 +36,8 @@ static void secrets_have_a_size(void **state)
     hearsay_group_free(NULL);
 }
 
-static void what_is_too_large_is_not_sealed(void **state)
+TEST(what_is_too_large_is_not_sealed)
 {
-    (void)state;
     struct hearsay_group group = group_numbered(1);
     uint8_t id[HEARSAY_ID_BYTES] = {0};
     char type[130];
@@ -57,9 +55,8 @@ static void what_is_too_large_is_not_sealed(void **state)
 }
 
 /* What no server takes as a media type is not sealed, as nobody could look at it later. */
-static void what_is_no_media_type_is_not_sealed(void **state)
+TEST(what_is_no_media_type_is_not_sealed)
 {
-    (void)state;
     static const char *const wrong[] = {"",    "text",          "/",   "/a", "a/",
                                         "//a", "text/\x1b[31m", "a/\n"};
     static const char *const right[] = {"a/b", "a//", "a/b/c", "text/plain; charset=utf-8"};
@@ -88,9 +85,8 @@ static void what_is_no_media_type_is_not_sealed(void **state)
 }
 
 /* The same message twice is two texts, and each opens; plain messages are nobody's. */
-static void sealing_is_random(void **state)
+TEST(sealing_is_random)
 {
-    (void)state;
     struct hearsay_group group = group_numbered(1);
     uint8_t id[HEARSAY_ID_BYTES];
     uint8_t other[HEARSAY_ID_BYTES];
@@ -130,9 +126,8 @@ static void sealing_is_random(void **state)
 }
 
 /* The same input gives the same bytes, and any other input another nonce; members open it. */
-static void sealing_can_be_repeated(void **state)
+TEST(sealing_can_be_repeated)
 {
-    (void)state;
     static const struct {
         uint8_t group;
         uint8_t id;
@@ -179,9 +174,8 @@ static void sealing_can_be_repeated(void **state)
 }
 
 /* What comes first matters: the group's key, then the epoch's. */
-static void keys_are_applied_in_order(void **state)
+TEST(keys_are_applied_in_order)
 {
-    (void)state;
     struct hearsay_group group = group_numbered(1);
     struct hearsay_group other = group_numbered(2);
     uint8_t both[HEARSAY_KEY_BYTES];
@@ -240,9 +234,8 @@ static void encode(const struct context *context, const struct hearsay_keys *key
  * = 2.25 bits by chance, standard deviation 1.5: 15 of them, or collisions that make a difference
  * of 15 bits of some 150, are 8 standard deviations away.
  */
-static void distances_are_kept_with_the_key_and_lost_without(void **state)
+TEST(distances_are_kept_with_the_key_and_lost_without)
 {
-    (void)state;
     static struct context contexts[CONTEXTS];
     static struct hearsay_filter plain[CONTEXTS];
     static struct hearsay_filter keyed[CONTEXTS];
@@ -276,14 +269,5 @@ static void distances_are_kept_with_the_key_and_lost_without(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(secrets_have_a_size),
-        cmocka_unit_test(what_is_too_large_is_not_sealed),
-        cmocka_unit_test(what_is_no_media_type_is_not_sealed),
-        cmocka_unit_test(sealing_is_random),
-        cmocka_unit_test(sealing_can_be_repeated),
-        cmocka_unit_test(keys_are_applied_in_order),
-        cmocka_unit_test(distances_are_kept_with_the_key_and_lost_without),
-    };
-    return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
+    return sodium_init() < 0 ? 1 : check_run(NULL, NULL);
 }

@@ -97,10 +97,9 @@ static void turn(void)
 /* --- Changes ---------------------------------------------------------------------------------- */
 
 /* It is answered when a change is there, when its time is over, and when the service stops. */
-static void a_wait_ends(void **state)
+TEST_WITH(a_wait_ends, setup, teardown)
 {
     struct hearsay_request request = changes_after(0, WAIT_MS);
-    (void)state;
 
     handler_fixture_ask(fixture, &request);
     (void)handler_fixture_settle(fixture);
@@ -135,10 +134,9 @@ static void a_wait_ends(void **state)
 }
 
 /* A client that has gone gets nothing, and holds nothing. */
-static void who_goes_waits_no_more(void **state)
+TEST_WITH(who_goes_waits_no_more, setup, teardown)
 {
     struct hearsay_request request = changes_after(0, WAIT_MS);
-    (void)state;
 
     handler_fixture_ask(fixture, &request);
     (void)handler_fixture_settle(fixture);
@@ -151,10 +149,9 @@ static void who_goes_waits_no_more(void **state)
 }
 
 /* Each allocation fails: an error, and nothing is held. */
-static void changes_without_memory(void **state)
+TEST_WITH(changes_without_memory, setup, teardown)
 {
     const struct hearsay_request request = changes_after(0, 0);
-    (void)state;
 
     deposit(FIRST);
     for (size_t n = 1;; n++) {
@@ -177,12 +174,11 @@ static void changes_without_memory(void **state)
 /* --- Apply ------------------------------------------------------------------------------------ */
 
 /* What has no room is left out and counted; the rest is there, and the usage counts it once. */
-static void what_fits_is_applied(void **state)
+TEST_WITH(what_fits_is_applied, setup, teardown)
 {
     const struct hearsay_change changes[] = {message_of(1), message_of(2), message_of(3)};
     const struct hearsay_request request = apply_of(changes, 3);
     const struct host *host = &fixture->service->hosts[1];
-    (void)state;
 
     for (int i = 0; i < 2; i++) {
         assert_int_equal(handler_fixture_do(fixture, &request), HEARSAY_RESPONSE_APPLIED);
@@ -198,12 +194,11 @@ static void what_fits_is_applied(void **state)
 
 /* What has expired takes no room, though no sweep has come; nor does what the request takes away,
  * wherever it says so, and however often. A message that has expired needs none. */
-static void what_goes_makes_room(void **state)
+TEST_WITH(what_goes_makes_room, setup, teardown)
 {
     struct hearsay_change changes[] = {message_of(1), message_of(2), message_of(3), message_of(4)};
     const struct host *host = &fixture->service->hosts[1];
     struct hearsay_change gone = {.has_gone = true};
-    (void)state;
 
     changes[0].message.expires_ms = changes[0].message.deposited_ms + 1;
     const struct hearsay_request first = apply_of(changes, 2);
@@ -281,10 +276,9 @@ static void check_notices(const struct host *host, const char *letters)
 
 /* A notice has room that an earlier or a later change of the same request drops. A copy that has no
  * room for one says so, and gets it again later. */
-static void dropped_notices_make_room(void **state)
+TEST_WITH(dropped_notices_make_room, setup, teardown)
 {
     const struct host *host = &fixture->service->hosts[1];
-    (void)state;
 
     apply_notices(copy, HEARSAY_AS_REPLICA, "abcde");
     apply_notices(copy, HEARSAY_AS_REPLICA, "AfgB");
@@ -308,13 +302,12 @@ static void ask_as_operator(const struct hearsay_request *request)
 
 /* Notices of an operator and of the bridge that wait for the store at the same time have different
  * numbers, and are no more than five. */
-static void waiting_notices_have_numbers(void **state)
+TEST_WITH(waiting_notices_have_numbers, setup, teardown)
 {
     const struct host *host = &fixture->service->hosts[1];
     const struct hearsay_change changes[] = {notice_of('b', false), notice_of('c', false)};
     struct hearsay_request own = {.id = 9, .name = "notice", .kind = HEARSAY_REQUEST_NOTICE};
     struct hearsay_request others = apply_of(changes, 2);
-    (void)state;
 
     own.notice.host = copy;
     own.notice.text = (struct hearsay_text){"a", 1};
@@ -336,10 +329,9 @@ static void waiting_notices_have_numbers(void **state)
 /* What an operator at a copy has put in the place of another notice has room at the owner, too. A
  * notice without room is not refused: which other decisions of the operator come later, nobody
  * knows. */
-static void decided_notices_have_room(void **state)
+TEST_WITH(decided_notices_have_room, setup, teardown)
 {
     const struct host *host = &fixture->service->hosts[0];
-    (void)state;
 
     apply_notices(owner, HEARSAY_AS_OPERATOR, "abcde");
     apply_notices(owner, HEARSAY_AS_OPERATOR, "AfBg");
@@ -354,10 +346,9 @@ static void decided_notices_have_room(void **state)
 }
 
 /* Each allocation fails: an error, or a message that the next start finds; the usage is right. */
-static void apply_without_memory(void **state)
+TEST_WITH(apply_without_memory, setup, teardown)
 {
     const struct host *host = &fixture->service->hosts[1];
-    (void)state;
 
     for (size_t n = 1;; n++) {
         const struct hearsay_change change = message_of(1);
@@ -384,12 +375,11 @@ static void apply_without_memory(void **state)
 /* --- who is served ---------------------------------------------------------------------------- */
 
 /* Apply is for bridges, Changes also for administrators; neither for others. */
-static void others_are_refused(void **state)
+TEST_WITH(others_are_refused, setup, teardown)
 {
     const struct hearsay_change change = message_of(1);
     const struct hearsay_request apply = apply_of(&change, 1);
     const struct hearsay_request changes = changes_after(0, 0);
-    (void)state;
 
     fixture->client.is_bridge = false;
     assert_int_equal(handler_fixture_refused(fixture, &apply), MSG_UNSUPPORTED);
@@ -397,22 +387,4 @@ static void others_are_refused(void **state)
     fixture->client.is_administrator = true;
     assert_int_equal(handler_fixture_refused(fixture, &apply), MSG_UNSUPPORTED);
     assert_int_equal(handler_fixture_do(fixture, &changes), HEARSAY_RESPONSE_CHANGED);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_wait_ends, setup, teardown),
-        cmocka_unit_test_setup_teardown(who_goes_waits_no_more, setup, teardown),
-        cmocka_unit_test_setup_teardown(changes_without_memory, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_fits_is_applied, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_goes_makes_room, setup, teardown),
-        cmocka_unit_test_setup_teardown(dropped_notices_make_room, setup, teardown),
-        cmocka_unit_test_setup_teardown(decided_notices_have_room, setup, teardown),
-        cmocka_unit_test_setup_teardown(waiting_notices_have_numbers, setup, teardown),
-        cmocka_unit_test_setup_teardown(apply_without_memory, setup, teardown),
-        cmocka_unit_test_setup_teardown(others_are_refused, setup, teardown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

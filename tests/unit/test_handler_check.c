@@ -31,12 +31,6 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
-{
-    handler_fixture_free(*state);
-    return 0;
-}
-
 static const struct hearsay_checked *check(struct handler_fixture *fixture)
 {
     assert_int_equal(handler_fixture_do(fixture, &check_request), HEARSAY_RESPONSE_CHECKED);
@@ -53,10 +47,8 @@ static void assert_finds(struct handler_fixture *fixture, const char *words)
     assert_non_null(strstr(checked->problems[0].text, words));
 }
 
-static void all_is_well(void **state)
+TEST_OF(all_is_well, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
-    struct handler_fixture *fixture = *state;
-
     assert_int_equal(check(fixture)->problem_count, 0);
     assert_int_equal(fixture->answer.checked.messages, 5);
     fixture->clock.wall_ms += 150 * 1000; /* two have expired, one of them hidden */
@@ -64,9 +56,8 @@ static void all_is_well(void **state)
     assert_int_equal(fixture->service->usage.messages, 3); /* and are swept for it */
 }
 
-static void counters_that_are_wrong(void **state)
+TEST_OF(counters_that_are_wrong, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
-    struct handler_fixture *fixture = *state;
     struct host *host = &fixture->service->hosts[0];
 
     host->usage.messages++;
@@ -81,9 +72,8 @@ static void counters_that_are_wrong(void **state)
     assert_int_equal(check(fixture)->problem_count, 0);
 }
 
-static void messages_that_are_wrong(void **state)
+TEST_OF(messages_that_are_wrong, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
-    struct handler_fixture *fixture = *state;
     struct host *host = &fixture->service->hosts[0];
     uint8_t id[MESSAGE_ID_BYTES] = {2};
     struct moderated *known = moderation_find(&host->moderation, id);
@@ -107,10 +97,9 @@ static void messages_that_are_wrong(void **state)
 }
 
 /* A message that comes or goes while it is being read is no problem. */
-static void while_messages_come_and_go(void **state)
+TEST_OF(while_messages_come_and_go, struct handler_fixture *fixture, setup,
+        handler_fixture_tear_down)
 {
-    struct handler_fixture *fixture = *state;
-
     handler_fixture_ask(fixture, &check_request);
     fake_persist_carry_out_reads(fixture->persist); /* the page has all five */
     handler_fixture_ask(fixture, handler_fixture_about(HEARSAY_REQUEST_REMOVE, 1));
@@ -122,10 +111,8 @@ static void while_messages_come_and_go(void **state)
     assert_int_equal(fixture->service->usage.messages, 5);
 }
 
-static void one_at_a_time(void **state)
+TEST_OF(one_at_a_time, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
-    struct handler_fixture *fixture = *state;
-
     handler_fixture_ask(fixture, &check_request);
     handler_fixture_ask(fixture, &check_request);
     assert_int_equal(fixture->answer.error.code, MSG_RATE_LIMITED);
@@ -134,10 +121,8 @@ static void one_at_a_time(void **state)
 }
 
 /* A store that cannot be read, or not written, is told as that; and checking may begin again. */
-static void failing_storage(void **state)
+TEST_OF(failing_storage, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
-    struct handler_fixture *fixture = *state;
-
     fake_persist_fail_reads(fixture->persist);
     assert_int_equal(handler_fixture_refused(fixture, &check_request), MSG_STORAGE);
     handler_fixture_ask(fixture, &check_request);
@@ -150,10 +135,8 @@ static void failing_storage(void **state)
 }
 
 /* It ends when the service stops, or when nobody waits for it any more. */
-static void ends_early(void **state)
+TEST_OF(ends_early, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
-    struct handler_fixture *fixture = *state;
-
     handler_fixture_ask(fixture, &check_request);
     fixture->client.is_gone = true;
     (void)handler_fixture_settle(fixture);
@@ -166,9 +149,8 @@ static void ends_early(void **state)
     assert_false(fixture->service->checking);
 }
 
-static void memory_and_rights(void **state)
+TEST_OF(memory_and_rights, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
-    struct handler_fixture *fixture = *state;
     enum hearsay_response_kind kind = HEARSAY_RESPONSE_ERROR;
 
     for (size_t n = 1; kind == HEARSAY_RESPONSE_ERROR; n++) {
@@ -181,19 +163,4 @@ static void memory_and_rights(void **state)
     }
     fixture->client.is_administrator = false;
     assert_int_equal(handler_fixture_refused(fixture, &check_request), MSG_FORBIDDEN);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(all_is_well, setup, teardown),
-        cmocka_unit_test_setup_teardown(counters_that_are_wrong, setup, teardown),
-        cmocka_unit_test_setup_teardown(messages_that_are_wrong, setup, teardown),
-        cmocka_unit_test_setup_teardown(while_messages_come_and_go, setup, teardown),
-        cmocka_unit_test_setup_teardown(one_at_a_time, setup, teardown),
-        cmocka_unit_test_setup_teardown(failing_storage, setup, teardown),
-        cmocka_unit_test_setup_teardown(ends_early, setup, teardown),
-        cmocka_unit_test_setup_teardown(memory_and_rights, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,50 +27,50 @@ static int teardown(void **state)
 
 static void expect_got(const struct read_fixture *fixture, uint32_t number, const char *text)
 {
-    const struct read_answers *answers = &fixture->answers;
+    const struct hearsay_got *got = &fixture->answer.got;
 
-    assert_int_equal(answers->kind, HEARSAY_RESPONSE_GOT);
-    assert_int_equal(answers->id, 500 + number);
-    assert_int_equal(answers->numbers[0], number);
-    assert_string_equal(answers->media_type, "text/plain");
-    assert_int_equal(answers->payload_bytes, strlen(text));
-    assert_memory_equal(answers->payload, text, strlen(text));
+    assert_int_equal(fixture->answer.kind, HEARSAY_RESPONSE_GOT);
+    assert_int_equal(fixture->answer.id, 500 + number);
+    assert_int_equal(read_fixture_number(&got->id), number);
+    assert_int_equal(got->media_type.length, 10);
+    assert_memory_equal(got->media_type.text, "text/plain", 10);
+    assert_non_null(got->payload.data);
+    assert_int_equal(got->payload.count, strlen(text));
+    assert_memory_equal(got->payload.data, text, strlen(text));
 }
 
 /* --- Get -------------------------------------------------------------------------------------- */
 
 /* The answer comes when the storage has been read, whole, and memory is charged until then. */
-static void get_answers_what_was_deposited(void **state)
+TEST_OF(get_answers_what_was_deposited, struct read_fixture *fixture, setup, teardown)
 {
-    struct read_fixture *fixture = *state;
     const struct requester *client = &fixture->client->client;
     const int64_t deposited_ms = fixture->clock.wall_ms;
 
     read_fixture_deposit(fixture, 1, "one", 100);
     read_fixture_deposit(fixture, 2, "", 100); /* an empty payload is one, too */
     read_fixture_advance(fixture, 5000);
-    const size_t before = fixture->answers.count;
+    const size_t before = fixture->answers;
     read_fixture_send_get(fixture, "a", 1);
-    assert_int_equal(fixture->answers.count, before);
+    assert_int_equal(fixture->answers, before);
     assert_int_equal(client->work_count, 1);
     assert_int_equal(client->answer_bytes, fixture->config.limits.frame_bytes);
     assert_true(client->work_bytes > client->answer_bytes);
     assert_int_equal(fixture->service->working, 1);
 
     assert_int_equal(fake_persist_answer_reads(fixture->persist), 1);
-    assert_int_equal(fixture->answers.count, before + 1);
+    assert_int_equal(fixture->answers, before + 1);
     expect_got(fixture, 1, "one");
-    assert_true(fixture->answers.deposited_ms == deposited_ms);
-    assert_true(fixture->answers.expires_ms == deposited_ms + 100 * 1000);
+    assert_true(fixture->answer.got.deposited_ms == deposited_ms);
+    assert_true(fixture->answer.got.expires_ms == deposited_ms + 100 * 1000);
     read_fixture_send_get(fixture, NULL, 2); /* no host named: the first */
     fake_persist_answer_reads(fixture->persist);
     expect_got(fixture, 2, "");
 }
 
 /* Several under way at a time: each has its own answer, in the order of asking. */
-static void gets_under_way_do_not_mix(void **state)
+TEST_OF(gets_under_way_do_not_mix, struct read_fixture *fixture, setup, teardown)
 {
-    struct read_fixture *fixture = *state;
     char text[16];
 
     for (uint32_t i = 1; i <= 5; i++) {
@@ -88,10 +88,8 @@ static void gets_under_way_do_not_mix(void **state)
 }
 
 /* Unknown, of another host, withdrawn, expired to the millisecond: nothing is read for them. */
-static void get_of_what_is_not_there(void **state)
+TEST_OF(get_of_what_is_not_there, struct read_fixture *fixture, setup, teardown)
 {
-    struct read_fixture *fixture = *state;
-
     read_fixture_deposit(fixture, 1, "withdrawn", 100);
     read_fixture_deposit(fixture, 2, "expires", 100);
     read_fixture_deposit_bytes(fixture, "b", 3, "b's", 3, 100);
@@ -116,10 +114,8 @@ static void get_of_what_is_not_there(void **state)
 }
 
 /* A message that was withdrawn before the storage was read is not there; just after, it was. */
-static void get_of_what_goes_meanwhile(void **state)
+TEST_OF(get_of_what_goes_meanwhile, struct read_fixture *fixture, setup, teardown)
 {
-    struct read_fixture *fixture = *state;
-
     read_fixture_deposit(fixture, 1, "one", 100);
     read_fixture_deposit(fixture, 2, "two", 100);
     read_fixture_send_get(fixture, NULL, 1);
@@ -138,15 +134,13 @@ static void get_of_what_goes_meanwhile(void **state)
 
 /* With the cache, an answer comes at once; what was withdrawn or expired is not answered from it.
  */
-static void get_from_cache(void **state)
+TEST_OF(get_from_cache, struct read_fixture *fixture, setup_cached, teardown)
 {
-    struct read_fixture *fixture = *state;
-
     read_fixture_deposit(fixture, 1, "one", 100);
     read_fixture_deposit(fixture, 2, "two", 100);
     read_fixture_send_get(fixture, NULL, 1);
     expect_got(fixture, 1, "one");
-    assert_true(fixture->answers.expires_ms == fixture->clock.wall_ms + 100 * 1000);
+    assert_true(fixture->answer.got.expires_ms == fixture->clock.wall_ms + 100 * 1000);
     assert_int_equal(fake_persist_answer_reads(fixture->persist), 0);
     read_fixture_withdraw(fixture, 1);
     read_fixture_send_get(fixture, NULL, 1);
@@ -158,19 +152,17 @@ static void get_from_cache(void **state)
 }
 
 /* What had to be read once is at hand the next time. */
-static void get_fills_the_cache(void **state)
+TEST_OF(get_fills_the_cache, struct read_fixture *fixture, setup_cached, teardown)
 {
-    struct read_fixture *fixture = *state;
-
     read_fixture_deposit(fixture, 1, "one", 100);
     cache_set_limit(fixture->service->cache, 0); /* forgets it */
     cache_set_limit(fixture->service->cache, 1024 * 1024);
     read_fixture_send_get(fixture, NULL, 1);
     assert_int_equal(fake_persist_answer_reads(fixture->persist), 1);
     expect_got(fixture, 1, "one");
-    const size_t before = fixture->answers.count;
+    const size_t before = fixture->answers;
     read_fixture_send_get(fixture, NULL, 1);
-    assert_int_equal(fixture->answers.count, before + 1);
+    assert_int_equal(fixture->answers, before + 1);
     expect_got(fixture, 1, "one");
     assert_int_equal(fake_persist_answer_reads(fixture->persist), 0);
 }
@@ -179,10 +171,8 @@ static void get_fills_the_cache(void **state)
  * An id whose message has expired may be deposited anew while the old one is being read. The answer
  * is one message, not parts of two; and what was read does not push the new one out of the cache.
  */
-static void get_of_what_comes_anew(void **state)
+TEST_OF(get_of_what_comes_anew, struct read_fixture *fixture, setup_cached, teardown)
 {
-    struct read_fixture *fixture = *state;
-
     read_fixture_deposit(fixture, 1, "old", 1);
     cache_set_limit(fixture->service->cache, 0); /* forgets it */
     cache_set_limit(fixture->service->cache, 1024 * 1024);
@@ -194,10 +184,10 @@ static void get_of_what_comes_anew(void **state)
     const int64_t new_expires_ms = fixture->clock.wall_ms + 100 * 1000;
     assert_int_equal(fake_persist_answer_reads(fixture->persist), 1);
     expect_got(fixture, 1, "old");
-    assert_true(fixture->answers.expires_ms == old_expires_ms);
+    assert_true(fixture->answer.got.expires_ms == old_expires_ms);
     read_fixture_send_get(fixture, NULL, 1);
     expect_got(fixture, 1, "new");
-    assert_true(fixture->answers.expires_ms == new_expires_ms);
+    assert_true(fixture->answer.got.expires_ms == new_expires_ms);
 
     cache_set_limit(fixture->service->cache, 0);
     cache_set_limit(fixture->service->cache, 1024 * 1024);
@@ -206,16 +196,14 @@ static void get_of_what_comes_anew(void **state)
     read_fixture_deposit(fixture, 1, "newest", 100);
     assert_int_equal(fake_persist_answer_reads(fixture->persist), 1);
     expect_got(fixture, 1, "newest");
-    assert_true(fixture->answers.expires_ms == fixture->clock.wall_ms + 100 * 1000);
+    assert_true(fixture->answer.got.expires_ms == fixture->clock.wall_ms + 100 * 1000);
 }
 
 /* --- what fails ------------------------------------------------------------------------------- */
 
 /* Storage that cannot be read is an error of this request only. */
-static void failed_read_gives_storage(void **state)
+TEST_OF(failed_read_gives_storage, struct read_fixture *fixture, setup, teardown)
 {
-    struct read_fixture *fixture = *state;
-
     read_fixture_deposit(fixture, 1, "one", 100);
     fixture->client->client.is_administrator = true;
     read_fixture_send_get(fixture, NULL, 1);
@@ -235,9 +223,8 @@ static void failed_read_gives_storage(void **state)
 }
 
 /* Memory that is out at any step of either request is an error, and the next one works. */
-static void memory_out_is_answered(void **state)
+TEST_OF(memory_out_is_answered, struct read_fixture *fixture, setup, teardown)
 {
-    struct read_fixture *fixture = *state;
     size_t failed = 0;
 
     read_fixture_deposit(fixture, 1, "one", 100);
@@ -247,11 +234,11 @@ static void memory_out_is_answered(void **state)
     read_fixture_expect_error(fixture, 501, MSG_INTERNAL, "");
     assert_int_equal(fake_persist_answer_reads(fixture->persist), 0);
 
-    for (size_t n = 1; fixture->answers.kind == HEARSAY_RESPONSE_ERROR; n++) {
+    for (size_t n = 1; fixture->answer.kind == HEARSAY_RESPONSE_ERROR; n++) {
         fail_alloc_arm(&fixture->alloc, n);
         read_fixture_send_export(fixture, NULL, NULL, 0, 0);
         fake_persist_answer_reads(fixture->persist);
-        if (fixture->answers.kind == HEARSAY_RESPONSE_ERROR) {
+        if (fixture->answer.kind == HEARSAY_RESPONSE_ERROR) {
             read_fixture_expect_error(fixture, 700, MSG_INTERNAL, "");
             failed++;
         }
@@ -263,10 +250,8 @@ static void memory_out_is_answered(void **state)
 }
 
 /* A client that goes while its reads are under way is kept for them, and no longer. */
-static void client_goes_during_reads(void **state)
+TEST_OF(client_goes_during_reads, struct read_fixture *fixture, setup, teardown)
 {
-    struct read_fixture *fixture = *state;
-
     read_fixture_deposit(fixture, 1, "one", 100);
     fixture->client->client.is_administrator = true;
     read_fixture_send_get(fixture, NULL, 1);
@@ -285,23 +270,4 @@ static void client_goes_during_reads(void **state)
     read_fixture_send_get(fixture, NULL, 2);
     fake_persist_answer_reads(fixture->persist);
     expect_got(fixture, 2, "two");
-}
-
-int main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(get_answers_what_was_deposited),
-        TEST(gets_under_way_do_not_mix),
-        TEST(get_of_what_is_not_there),
-        TEST(get_of_what_goes_meanwhile),
-        cmocka_unit_test_setup_teardown(get_from_cache, setup_cached, teardown),
-        cmocka_unit_test_setup_teardown(get_fills_the_cache, setup_cached, teardown),
-        cmocka_unit_test_setup_teardown(get_of_what_comes_anew, setup_cached, teardown),
-        TEST(failed_read_gives_storage),
-        TEST(memory_out_is_answered),
-        TEST(client_goes_during_reads),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

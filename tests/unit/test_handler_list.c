@@ -1,36 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reported with the field `all`: all messages of a host, page by page, the newest first. */
-#include "tests/lib/check.h"
-
 #include <string.h>
 
-#include "tests/lib/handler_fixture.h"
-
-enum { LONG_S = 3600 };
-
-static int setup(void **state)
-{
-    struct handler_fixture *fixture = handler_fixture_new();
-
-    config_add_host(&fixture->config, "default");
-    handler_fixture_set(fixture, "host default", "hide_after", "2");
-    handler_fixture_set(fixture, "host default", "remove_after", "0");
-    handler_fixture_start(fixture);
-    *state = fixture;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    handler_fixture_free(*state);
-    return 0;
-}
-
-static void deposit(struct handler_fixture *fixture, uint8_t number, const char *text)
-{
-    assert_int_equal(handler_fixture_do(fixture, handler_fixture_deposit(number, text, LONG_S)),
-                     HEARSAY_RESPONSE_DEPOSITED);
-}
+#include "tests/unit/moderated_fixture.h"
 
 static void report(struct handler_fixture *fixture, uint8_t number, uint32_t sender)
 {
@@ -47,12 +19,6 @@ static void hide(struct handler_fixture *fixture, uint8_t number)
     report(fixture, number, 1);
     report(fixture, number, 2);
     assert_false(handler_fixture_finds(fixture, number));
-}
-
-static enum hearsay_response_kind about(struct handler_fixture *fixture,
-                                        enum hearsay_request_kind kind, uint8_t number)
-{
-    return handler_fixture_do(fixture, handler_fixture_about(kind, number));
 }
 
 static struct hearsay_request request_all(uint32_t limit, const uint8_t *cursor, size_t bytes)
@@ -91,9 +57,8 @@ static void expect_page(const struct hearsay_reported_list *found, const char *n
 }
 
 /* Newest first, whatever their state, but removed and expired ones; with what is known of each. */
-static void all_are_listed(void **state)
+MODERATED_TEST(all_are_listed)
 {
-    struct handler_fixture *fixture = *state;
     uint8_t cursor[LIMIT_CURSOR_BYTES];
     size_t bytes = 0;
 
@@ -129,9 +94,8 @@ static void all_are_listed(void **state)
 
 /* A page stays where it is while messages come and go, and the way back leads past the same ones.
  */
-static void pages_of_all_stay(void **state)
+MODERATED_TEST(pages_of_all_stay)
 {
-    struct handler_fixture *fixture = *state;
     uint8_t cursor[LIMIT_CURSOR_BYTES];
     uint8_t back[LIMIT_CURSOR_BYTES];
     size_t bytes = 0;
@@ -174,9 +138,8 @@ static void pages_of_all_stay(void **state)
 }
 
 /* With pages whose messages have all gone, both ways lead on. */
-static void empty_pages_of_all(void **state)
+MODERATED_TEST(empty_pages_of_all)
 {
-    struct handler_fixture *fixture = *state;
     uint8_t cursor[LIMIT_CURSOR_BYTES];
     size_t bytes = 0;
 
@@ -199,9 +162,8 @@ static void empty_pages_of_all(void **state)
 }
 
 /* A cursor is what the list gave, and only the list of all messages has one. */
-static void odd_cursors_are_refused(void **state)
+MODERATED_TEST(odd_cursors_are_refused)
 {
-    struct handler_fixture *fixture = *state;
     static const struct {
         const char *bytes;
         size_t count;
@@ -242,16 +204,4 @@ static void odd_cursors_are_refused(void **state)
         fail_alloc_arm(&fixture->alloc, 0);
         assert_true(done == 1 || fixture->answer.error.code == MSG_INTERNAL);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(all_are_listed, setup, teardown),
-        cmocka_unit_test_setup_teardown(pages_of_all_stay, setup, teardown),
-        cmocka_unit_test_setup_teardown(empty_pages_of_all, setup, teardown),
-        cmocka_unit_test_setup_teardown(odd_cursors_are_refused, setup, teardown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,15 +27,8 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
+TEST_OF(answered_when_it_is_done, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
-    handler_fixture_free(*state);
-    return 0;
-}
-
-static void answered_when_it_is_done(void **state)
-{
-    struct handler_fixture *fixture = *state;
     const struct hearsay_request backup = request_of(HEARSAY_REQUEST_BACKUP, "/nowhere/copy");
     const struct hearsay_request compact = request_of(HEARSAY_REQUEST_COMPACT, NULL);
 
@@ -51,9 +44,8 @@ static void answered_when_it_is_done(void **state)
     assert_int_equal(handler_fixture_do(fixture, &backup), HEARSAY_RESPONSE_BACKED_UP);
 }
 
-static void failures_are_told(void **state)
+TEST_OF(failures_are_told, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
-    struct handler_fixture *fixture = *state;
     const struct hearsay_request relative = request_of(HEARSAY_REQUEST_BACKUP, "copy");
     const struct hearsay_request backup = request_of(HEARSAY_REQUEST_BACKUP, "/nowhere/copy");
     const struct hearsay_request compact = request_of(HEARSAY_REQUEST_COMPACT, NULL);
@@ -75,9 +67,8 @@ static void failures_are_told(void **state)
 }
 
 /* The client may go: what is under way comes to its end, and is nobody's. */
-static void client_goes(void **state)
+TEST_OF(client_goes, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
-    struct handler_fixture *fixture = *state;
     const struct hearsay_request compact = request_of(HEARSAY_REQUEST_COMPACT, NULL);
 
     handler_fixture_ask(fixture, &compact);
@@ -86,9 +77,8 @@ static void client_goes(void **state)
     assert_int_equal(fixture->client.work_count, 0);
 }
 
-static void memory_and_rights(void **state)
+TEST_OF(memory_and_rights, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
-    struct handler_fixture *fixture = *state;
     const struct hearsay_request requests[] = {request_of(HEARSAY_REQUEST_BACKUP, "/nowhere/copy"),
                                                request_of(HEARSAY_REQUEST_COMPACT, NULL)};
 
@@ -101,15 +91,4 @@ static void memory_and_rights(void **state)
         assert_string_equal(fixture->answer.error.field, requests[i].name);
         fixture->client.is_administrator = true;
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(answered_when_it_is_done, setup, teardown),
-        cmocka_unit_test_setup_teardown(failures_are_told, setup, teardown),
-        cmocka_unit_test_setup_teardown(client_goes, setup, teardown),
-        cmocka_unit_test_setup_teardown(memory_and_rights, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,45 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Report, Remove, Restore and Reported: what they change, when, and what remains when they fail. */
-#include "tests/lib/check.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "daemon/watch/watch.h"
-#include "tests/lib/handler_fixture.h"
 #include "tests/lib/host_count.h"
+#include "tests/unit/moderated_fixture.h"
 
-enum { LONG_S = 3600 };
-
-static int setup(void **state)
+static enum msg_error_code refused(struct handler_fixture *fixture, enum hearsay_request_kind kind,
+                                   uint8_t number)
 {
-    struct handler_fixture *fixture = handler_fixture_new();
-
-    config_add_host(&fixture->config, "default");
-    handler_fixture_set(fixture, "host default", "hide_after", "2");
-    handler_fixture_set(fixture, "host default", "remove_after", "0");
-    handler_fixture_start(fixture);
-    *state = fixture;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    handler_fixture_free(*state);
-    return 0;
-}
-
-static void deposit(struct handler_fixture *fixture, uint8_t number, const char *text)
-{
-    assert_int_equal(handler_fixture_do(fixture, handler_fixture_deposit(number, text, LONG_S)),
-                     HEARSAY_RESPONSE_DEPOSITED);
+    return handler_fixture_refused(fixture, handler_fixture_about(kind, number));
 }
 
 static enum hearsay_response_kind report(struct handler_fixture *fixture, uint8_t number,
                                          uint32_t sender)
 {
     fixture->client.sender_tag = sender;
-    return handler_fixture_do(fixture, handler_fixture_about(HEARSAY_REQUEST_REPORT, number));
+    return about(fixture, HEARSAY_REQUEST_REPORT, number);
 }
 
 static void hide(struct handler_fixture *fixture, uint8_t number)
@@ -73,10 +51,8 @@ static uint64_t usage(const struct handler_fixture *fixture)
 /* --- reports ---------------------------------------------------------------------------------- */
 
 /* The second sender's report hides it, when it is stored and not before; it still counts. */
-static void reports_hide_when_they_are_stored(void **state)
+MODERATED_TEST(reports_hide_when_they_are_stored)
 {
-    struct handler_fixture *fixture = *state;
-
     deposit(fixture, 1, "rude");
     deposit(fixture, 2, "fine");
     assert_int_equal(report(fixture, 1, 1), HEARSAY_RESPONSE_REPORT_TAKEN);
@@ -91,31 +67,24 @@ static void reports_hide_when_they_are_stored(void **state)
     assert_false(handler_fixture_finds(fixture, 1));
     assert_true(handler_fixture_finds(fixture, 2));
     assert_int_equal(usage(fixture), 2);
-    assert_int_equal(
-        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_REPORT, 1)),
-        MSG_NOT_FOUND);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_REPORT, 1), MSG_NOT_FOUND);
 }
 
 /* What could not be stored does not count, and its sender may report again. */
-static void a_failed_report_does_not_count(void **state)
+MODERATED_TEST(a_failed_report_does_not_count)
 {
-    struct handler_fixture *fixture = *state;
-
     deposit(fixture, 1, "rude");
     fixture->client.sender_tag = 1;
     fake_persist_fail_next(fixture->persist);
-    assert_int_equal(
-        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_REPORT, 1)),
-        MSG_STORAGE);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_REPORT, 1), MSG_STORAGE);
     assert_int_equal(list(fixture, false, 0)->total, 0);
-    assert_int_equal(
-        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_RESTORE, 1)),
-        MSG_INVALID); /* there is nothing to be restored */
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_RESTORE, 1),
+                     MSG_INVALID); /* there is nothing to be restored */
     assert_int_equal(report(fixture, 1, 1), HEARSAY_RESPONSE_REPORT_TAKEN);
     assert_int_equal(list(fixture, false, 0)->messages[0].reports, 1);
     fake_persist_fail_next(fixture->persist);
     fixture->client.sender_tag = 2;
-    (void)handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_REPORT, 1));
+    (void)refused(fixture, HEARSAY_REQUEST_REPORT, 1);
     assert_true(handler_fixture_finds(fixture, 1));
     assert_int_equal(list(fixture, false, 0)->messages[0].reports, 1);
     assert_false(fixture->answer.reported_list.messages[0].hidden);
@@ -124,10 +93,8 @@ static void a_failed_report_does_not_count(void **state)
 }
 
 /* A message that goes while its report is on its way leaves nothing behind, nor does the next. */
-static void reports_of_what_goes_meanwhile(void **state)
+MODERATED_TEST(reports_of_what_goes_meanwhile)
 {
-    struct handler_fixture *fixture = *state;
-
     deposit(fixture, 1, "rude");
     handler_fixture_ask(fixture, handler_fixture_about(HEARSAY_REQUEST_REMOVE, 1));
     fixture->client.sender_tag = 1;
@@ -140,10 +107,8 @@ static void reports_of_what_goes_meanwhile(void **state)
 
 /* --- restore ---------------------------------------------------------------------------------- */
 
-static void restored_is_shown_for_good(void **state)
+MODERATED_TEST(restored_is_shown_for_good)
 {
-    struct handler_fixture *fixture = *state;
-
     deposit(fixture, 1, "fine");
     deposit(fixture, 2, "fine, too");
     hide(fixture, 1);
@@ -154,29 +119,20 @@ static void restored_is_shown_for_good(void **state)
     assert_int_equal(fixture->answer.error.code, MSG_STORAGE);
     assert_false(handler_fixture_finds(fixture, 1));
     fake_persist_fail_reads(fixture->persist);
-    assert_int_equal(
-        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_RESTORE, 1)),
-        MSG_STORAGE);
-    assert_int_equal(handler_fixture_do(fixture, handler_fixture_about(HEARSAY_REQUEST_RESTORE, 1)),
-                     HEARSAY_RESPONSE_RESTORED);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_RESTORE, 1), MSG_STORAGE);
+    assert_int_equal(about(fixture, HEARSAY_REQUEST_RESTORE, 1), HEARSAY_RESPONSE_RESTORED);
     assert_true(handler_fixture_finds(fixture, 1));
     assert_int_equal(report(fixture, 1, 3), HEARSAY_RESPONSE_REPORT_TAKEN);
     assert_int_equal(report(fixture, 1, 4), HEARSAY_RESPONSE_REPORT_TAKEN);
     assert_true(handler_fixture_finds(fixture, 1)); /* the operator has decided */
     assert_int_equal(usage(fixture), 2);
-    assert_int_equal(
-        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_RESTORE, 2)),
-        MSG_INVALID);
-    assert_int_equal(
-        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_RESTORE, 9)),
-        MSG_NOT_FOUND);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_RESTORE, 2), MSG_INVALID);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_RESTORE, 9), MSG_NOT_FOUND);
 }
 
 /* It expires after it was read to be shown, and before that is stored: nothing of it counts. */
-static void expires_while_it_is_restored(void **state)
+MODERATED_TEST(expires_while_it_is_restored)
 {
-    struct handler_fixture *fixture = *state;
-
     deposit(fixture, 1, "fine");
     hide(fixture, 1);
     handler_fixture_ask(fixture, handler_fixture_about(HEARSAY_REQUEST_RESTORE, 1));
@@ -193,44 +149,29 @@ static void expires_while_it_is_restored(void **state)
 
 /* --- remove ----------------------------------------------------------------------------------- */
 
-static void removed_is_gone(void **state)
+MODERATED_TEST(removed_is_gone)
 {
-    struct handler_fixture *fixture = *state;
-
     deposit(fixture, 1, "rude");
     deposit(fixture, 2, "ruder");
     fake_persist_fail_next(fixture->persist);
-    assert_int_equal(
-        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_REMOVE, 1)),
-        MSG_STORAGE);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_REMOVE, 1), MSG_STORAGE);
     assert_true(handler_fixture_finds(fixture, 1));
-    assert_int_equal(handler_fixture_do(fixture, handler_fixture_about(HEARSAY_REQUEST_REMOVE, 1)),
-                     HEARSAY_RESPONSE_REMOVED);
+    assert_int_equal(about(fixture, HEARSAY_REQUEST_REMOVE, 1), HEARSAY_RESPONSE_REMOVED);
     assert_false(handler_fixture_finds(fixture, 1));
-    assert_int_equal(
-        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_REMOVE, 1)),
-        MSG_NOT_FOUND);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_REMOVE, 1), MSG_NOT_FOUND);
     assert_int_equal(handler_fixture_refused(fixture, handler_fixture_deposit(1, "rude", LONG_S)),
                      MSG_ALREADY_EXISTS);
-    assert_int_equal(
-        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_GET, 1)),
-        MSG_REMOVED);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_GET, 1), MSG_REMOVED);
     hide(fixture, 2);
-    assert_int_equal(
-        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_GET, 2)),
-        MSG_NOT_FOUND);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_GET, 2), MSG_NOT_FOUND);
     assert_int_equal(usage(fixture), 1);
-    assert_int_equal(handler_fixture_do(fixture, handler_fixture_about(HEARSAY_REQUEST_REMOVE, 2)),
-                     HEARSAY_RESPONSE_REMOVED);
-    assert_int_equal(
-        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_GET, 2)),
-        MSG_REMOVED);
+    assert_int_equal(about(fixture, HEARSAY_REQUEST_REMOVE, 2), HEARSAY_RESPONSE_REMOVED);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_GET, 2), MSG_REMOVED);
     assert_int_equal(usage(fixture), 0);
 }
 
-static void removed_and_banned(void **state)
+MODERATED_TEST(removed_and_banned)
 {
-    struct handler_fixture *fixture = *state;
     struct hearsay_request request;
     uint8_t value[LIMIT_HASH_BYTES] = {0};
     const struct persist_rule rule = {
@@ -257,12 +198,6 @@ static void removed_and_banned(void **state)
 
 /* --- undo ------------------------------------------------------------------------------------- */
 
-static enum hearsay_response_kind about(struct handler_fixture *fixture,
-                                        enum hearsay_request_kind kind, uint8_t number)
-{
-    return handler_fixture_do(fixture, handler_fixture_about(kind, number));
-}
-
 static const struct hearsay_reported_list *withheld(struct handler_fixture *fixture)
 {
     const struct hearsay_request request = {.id = 3001,
@@ -275,10 +210,8 @@ static const struct hearsay_reported_list *withheld(struct handler_fixture *fixt
 }
 
 /* Hidden without an end, in a list of its own, and shown again. */
-static void hiding_can_be_undone(void **state)
+MODERATED_TEST(hiding_can_be_undone)
 {
-    struct handler_fixture *fixture = *state;
-
     deposit(fixture, 1, "rude");
     deposit(fixture, 2, "rude, too");
     assert_int_equal(report(fixture, 2, 1), HEARSAY_RESPONSE_REPORT_TAKEN);
@@ -287,9 +220,7 @@ static void hiding_can_be_undone(void **state)
     }
     for (uint8_t i = 1; i <= 2; i++) {
         assert_false(handler_fixture_finds(fixture, i));
-        assert_int_equal(
-            handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_GET, i)),
-            MSG_NOT_FOUND);
+        assert_int_equal(refused(fixture, HEARSAY_REQUEST_GET, i), MSG_NOT_FOUND);
     }
     assert_int_equal(list(fixture, false, 0)->total, 0); /* it is decided */
     assert_int_equal(withheld(fixture)->message_count, 2);
@@ -298,20 +229,15 @@ static void hiding_can_be_undone(void **state)
     assert_int_equal(usage(fixture), 2);
     assert_int_equal(about(fixture, HEARSAY_REQUEST_RESTORE, 1), HEARSAY_RESPONSE_RESTORED);
     assert_true(handler_fixture_finds(fixture, 1));
-    assert_int_equal(
-        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_HIDE, 9)),
-        MSG_NOT_FOUND);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_HIDE, 9), MSG_NOT_FOUND);
     fake_persist_fail_next(fixture->persist);
-    assert_int_equal(
-        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_HIDE, 1)),
-        MSG_STORAGE);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_HIDE, 1), MSG_STORAGE);
     assert_true(handler_fixture_finds(fixture, 1));
 }
 
 /* Removed: nobody sees it, it can be restored until its time, and the sweep destroys it then. */
-static void removing_can_be_undone(void **state)
+MODERATED_TEST(removing_can_be_undone)
 {
-    struct handler_fixture *fixture = *state;
     struct hearsay_request request;
 
     fixture->service->hosts[0].config.remove_after_s = 60;
@@ -325,40 +251,28 @@ static void removing_can_be_undone(void **state)
         fixture->clock.wall_ms += i == 0 ? 10000 : 0;
         fixture->clock.monotonic_ms += i == 0 ? 10000 : 0;
     }
-    assert_int_equal(
-        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_GET, 1)),
-        MSG_REMOVED);
-    assert_int_equal(
-        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_HIDE, 1)),
-        MSG_INVALID);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_GET, 1), MSG_REMOVED);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_HIDE, 1), MSG_INVALID);
     assert_int_equal(about(fixture, HEARSAY_REQUEST_RESTORE, 1), HEARSAY_RESPONSE_RESTORED);
     assert_int_equal(fixture->answer.restored.banned_hash.count, LIMIT_HASH_BYTES); /* it stays */
     assert_true(handler_fixture_finds(fixture, 1));
     assert_int_equal(about(fixture, HEARSAY_REQUEST_REMOVE, 1), HEARSAY_RESPONSE_REMOVED);
     fixture->clock.wall_ms += 60000;
     fixture->clock.monotonic_ms += 60000;
-    assert_int_equal(
-        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_RESTORE, 1)),
-        MSG_NOT_FOUND);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_RESTORE, 1), MSG_NOT_FOUND);
     assert_int_equal(usage(fixture), 1);
     service_sweep(fixture->service);
     (void)fake_persist_commit(fixture->persist);
     assert_int_equal(usage(fixture), 0);
     assert_int_equal(withheld(fixture)->message_count, 0);
-    assert_int_equal(
-        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_GET, 1)),
-        MSG_REMOVED);
-    assert_int_equal(
-        handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_RESTORE, 1)),
-        MSG_NOT_FOUND);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_GET, 1), MSG_REMOVED);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_RESTORE, 1), MSG_NOT_FOUND);
 }
 
 /* --- lists ------------------------------------------------------------------------------------ */
 
-static void lists_are_in_order(void **state)
+MODERATED_TEST(lists_are_in_order)
 {
-    struct handler_fixture *fixture = *state;
-
     for (uint8_t i = 1; i <= 4; i++) {
         deposit(fixture, i, "text");
         fixture->clock.wall_ms++;
@@ -394,9 +308,8 @@ static void lists_are_in_order(void **state)
 
 /* --- who may, and memory ---------------------------------------------------------------------- */
 
-static void only_the_operator_may(void **state)
+MODERATED_TEST(only_the_operator_may)
 {
-    struct handler_fixture *fixture = *state;
     const enum hearsay_request_kind kinds[] = {HEARSAY_REQUEST_REMOVE, HEARSAY_REQUEST_RESTORE,
                                                HEARSAY_REQUEST_REPORTED, HEARSAY_REQUEST_HIDE,
                                                HEARSAY_REQUEST_DECISIONS};
@@ -414,9 +327,8 @@ static void only_the_operator_may(void **state)
 }
 
 /* Whichever request for memory fails, there is an answer, and the next try succeeds. */
-static void memory_out_is_answered(void **state)
+MODERATED_TEST(memory_out_is_answered)
 {
-    struct handler_fixture *fixture = *state;
     const enum hearsay_request_kind kinds[] = {HEARSAY_REQUEST_REPORT, HEARSAY_REQUEST_REPORTED,
                                                HEARSAY_REQUEST_RESTORE, HEARSAY_REQUEST_REMOVE};
 
@@ -462,33 +374,12 @@ static bool is_shown_later(size_t n)
 }
 
 /* A watch that begins before the next start is not told the number: it resumes before it. */
-static void shown_later_has_no_number_yet(void **state)
+TEST(shown_later_has_no_number_yet)
 {
     bool is_later = false;
 
-    (void)state;
     for (size_t n = 1; n <= 16; n++) {
         is_later = is_shown_later(n) || is_later;
     }
     assert_true(is_later);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(reports_hide_when_they_are_stored, setup, teardown),
-        cmocka_unit_test_setup_teardown(a_failed_report_does_not_count, setup, teardown),
-        cmocka_unit_test_setup_teardown(reports_of_what_goes_meanwhile, setup, teardown),
-        cmocka_unit_test_setup_teardown(restored_is_shown_for_good, setup, teardown),
-        cmocka_unit_test_setup_teardown(expires_while_it_is_restored, setup, teardown),
-        cmocka_unit_test_setup_teardown(removed_is_gone, setup, teardown),
-        cmocka_unit_test_setup_teardown(removed_and_banned, setup, teardown),
-        cmocka_unit_test_setup_teardown(hiding_can_be_undone, setup, teardown),
-        cmocka_unit_test_setup_teardown(removing_can_be_undone, setup, teardown),
-        cmocka_unit_test_setup_teardown(lists_are_in_order, setup, teardown),
-        cmocka_unit_test_setup_teardown(only_the_operator_may, setup, teardown),
-        cmocka_unit_test_setup_teardown(memory_out_is_answered, setup, teardown),
-        cmocka_unit_test(shown_later_has_no_number_yet),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

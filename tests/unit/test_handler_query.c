@@ -7,6 +7,7 @@
 #include "proto/codec/codec.h"
 #include "tests/lib/check.h"
 #include "tests/lib/handler_fixture.h"
+#include "tests/lib/plain_request.h"
 
 enum { MESSAGES = 100 };
 
@@ -22,15 +23,7 @@ static struct hearsay_request make_query(uint32_t k)
         .id = 5,
         .name = "query",
         .kind = HEARSAY_REQUEST_QUERY,
-        .query = {.k = k,
-                  .parts = &part,
-                  .part_count = 1,
-                  .max_distance_ppm = LIMIT_DISTANCE_PPM,
-                  .since_ms = INT64_MIN,
-                  .until_ms = INT64_MAX,
-                  .metric = HEARSAY_METRIC_BITS,
-                  .order = HEARSAY_ORDER_SIMILARITY,
-                  .scope = HEARSAY_SCOPE_HERE},
+        .query = plain_query(&part, 1, k),
     };
 }
 
@@ -82,7 +75,7 @@ static unsigned count_omitted(struct handler_fixture *fixture, unsigned k, unsig
     return omitted;
 }
 
-static void no_payload_that_fits_is_omitted(void **state)
+TEST(no_payload_that_fits_is_omitted)
 {
     static const struct {
         const char *frame;
@@ -91,7 +84,6 @@ static void no_payload_that_fits_is_omitted(void **state)
     } cases[] = {{"64K", 100, 590}, {"4K", 50, 20}, {"4K", 30, 60}, {"64K", 100, 0}};
     unsigned last = 0;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct handler_fixture *fixture = fixture_with(cases[i].frame, cases[i].k, cases[i].bytes);
 
@@ -104,13 +96,12 @@ static void no_payload_that_fits_is_omitted(void **state)
  * With payloads of one size, the first message too large for the frame is one byte over it: a
  * payload is omitted only if the frame would have exceeded the limit, and then the last ones are.
  */
-static void payloads_fill_the_frame(void **state)
+TEST(payloads_fill_the_frame)
 {
     enum { LIMIT = 4096, K = 40 };
     unsigned omitted_before = 0;
     unsigned last = 0;
 
-    (void)state;
     for (size_t bytes = 30; bytes < 90; bytes++) {
         struct handler_fixture *fixture = fixture_with("4K", K, bytes);
         const unsigned omitted = count_omitted(fixture, K, &last);
@@ -134,12 +125,11 @@ static void payloads_fill_the_frame(void **state)
 /* --- fields ----------------------------------------------------------------------------------- */
 
 /* An absent until_ms is no bound, whatever since_ms is. */
-static void a_window_that_is_open_is_not_refused(void **state)
+TEST(a_window_that_is_open_is_not_refused)
 {
     struct handler_fixture *fixture = fixture_with("64K", 3, 1);
     struct hearsay_request request = make_query(10);
 
-    (void)state;
     request.query.since_ms = INT64_MAX;
     assert_int_equal(handler_fixture_do(fixture, &request), HEARSAY_RESPONSE_RESULTS);
     assert_int_equal(fixture->answer.results.result_count, 0);
@@ -152,13 +142,12 @@ static void a_window_that_is_open_is_not_refused(void **state)
 
 /* What has no meaning for a watch is refused, unless it is spelled out as what it is when absent.
  */
-static void a_watch_takes_absent_values(void **state)
+TEST(a_watch_takes_absent_values)
 {
     struct handler_fixture *fixture = fixture_with("64K", 1, 1);
     struct hearsay_request request = make_query(0);
     const struct hearsay_query query = request.query;
 
-    (void)state;
     request.kind = HEARSAY_REQUEST_WATCH;
     request.watch = (struct msg_watch){.query = query, .after_seq = UINT64_MAX};
     assert_int_equal(handler_fixture_do(fixture, &request), HEARSAY_RESPONSE_WATCHING);
@@ -175,14 +164,13 @@ static void a_watch_takes_absent_values(void **state)
 
 /* --- slices ----------------------------------------------------------------------------------- */
 
-static void slices_that_leave_out_everything_are_refused(void **state)
+TEST(slices_that_leave_out_everything_are_refused)
 {
     static uint8_t bits[1000];
     struct handler_fixture *fixture = fixture_with("64K", 1, 1);
     struct hearsay_slice slices[8];
     struct hearsay_request request = make_query(10);
 
-    (void)state;
     request.query.exclude = slices;
     for (size_t i = 0; i < 8; i++) {
         slices[i] = (struct hearsay_slice){.bits = {bits, sizeof(bits)}, .hashes = 32, .seed = i};
@@ -211,12 +199,11 @@ static void slices_that_leave_out_everything_are_refused(void **state)
 }
 
 /* Whatever rate it is made for, and however many ids it has: our own filters are taken. */
-static void filters_of_the_library_are_taken(void **state)
+TEST(filters_of_the_library_are_taken)
 {
     enum { FRAME = 60 * 1024, SEEDS = 40 };
     static const uint32_t rates[] = {1, 1000, 100000, SCALABLE_RATE_MAX_PPM};
 
-    (void)state;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         const uint32_t rate = rates[seed % 4];
         struct scalable seen;
@@ -237,18 +224,4 @@ static void filters_of_the_library_are_taken(void **state)
         assert_true(id[1] > 1000);
         scalable_deinit(&seen);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_payload_that_fits_is_omitted),
-        cmocka_unit_test(payloads_fill_the_frame),
-        cmocka_unit_test(a_window_that_is_open_is_not_refused),
-        cmocka_unit_test(a_watch_takes_absent_values),
-        cmocka_unit_test(slices_that_leave_out_everything_are_refused),
-        cmocka_unit_test(filters_of_the_library_are_taken),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

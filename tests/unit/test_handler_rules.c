@@ -27,12 +27,6 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
-{
-    handler_fixture_free(*state);
-    return 0;
-}
-
 static struct hearsay_request ban_request(enum hearsay_request_kind kind)
 {
     struct hearsay_request request = {.id = 5, .kind = kind};
@@ -74,9 +68,8 @@ static const struct hearsay_accepting *accept_mode(struct handler_fixture *fixtu
 /* --- bans ------------------------------------------------------------------------------------- */
 
 /* A ban is in force when it is stored; what is there stays, and may be sent again. */
-static void payloads(void **state)
+TEST_OF(payloads, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
-    struct handler_fixture *fixture = *state;
     const struct hearsay_request ban = ban_request(HEARSAY_REQUEST_BAN);
     const struct hearsay_request unban = ban_request(HEARSAY_REQUEST_UNBAN);
 
@@ -95,9 +88,8 @@ static void payloads(void **state)
 }
 
 /* A filter and those within the distance, inclusive; banned again it has the new distance. */
-static void filters(void **state)
+TEST_OF(filters, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
-    struct handler_fixture *fixture = *state;
     uint8_t filter[HANDLER_FILTER_BYTES];
     struct hearsay_request ban = ban_request(HEARSAY_REQUEST_BAN);
 
@@ -120,9 +112,9 @@ static void filters(void **state)
     assert_int_equal(handler_fixture_refused(fixture, &ban), MSG_PROFILE_MISMATCH);
 }
 
-static void exactly_one_thing_is_banned(void **state)
+TEST_OF(exactly_one_thing_is_banned, struct handler_fixture *fixture, setup,
+        handler_fixture_tear_down)
 {
-    struct handler_fixture *fixture = *state;
     struct hearsay_request ban = ban_request(HEARSAY_REQUEST_BAN);
 
     ban.ban.filter = handler_fixture_deposit(1, "", LONG_S)->deposit.filter;
@@ -132,9 +124,8 @@ static void exactly_one_thing_is_banned(void **state)
 }
 
 /* As many as fit a frame, on from where one says; a host has a thousand. */
-static void lists_of_bans(void **state)
+TEST_OF(lists_of_bans, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
-    struct handler_fixture *fixture = *state;
     struct rules *rules = &fixture->service->hosts[0].rules;
     const struct hearsay_request ban = ban_request(HEARSAY_REQUEST_BAN);
     struct hearsay_request bans = {.id = 7, .name = "bans", .kind = HEARSAY_REQUEST_BANS};
@@ -166,9 +157,8 @@ static void lists_of_bans(void **state)
 
 /* --- which deposits are taken ----------------------------------------------------------------- */
 
-static void modes(void **state)
+TEST_OF(modes, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
-    struct handler_fixture *fixture = *state;
     const struct hearsay_request wrong = accept_request("ajar");
 
     assert_string_equal(accept_mode(fixture, NULL)->mode.text, "open");
@@ -189,9 +179,8 @@ static void modes(void **state)
 }
 
 /* By the clock, unless the operator has decided; who is refused is told for how long. */
-static void schedules(void **state)
+TEST_OF(schedules, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
-    struct handler_fixture *fixture = *state;
     const int64_t day_ms = INT64_C(24) * 3600 * 1000;
     const int64_t minute_ms = 60 * 1000;
     const int64_t midnight_ms = (fixture->clock.wall_ms / day_ms + 1) * day_ms;
@@ -215,7 +204,7 @@ static void schedules(void **state)
  * The told end is right on the days on which the local time is set forward and back: a mode lasts
  * an hour less or more, ends in the hour that is left out, or holds twice.
  */
-static void daylight_saving(void **state)
+TEST_OF(daylight_saving, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
     enum { MARCH = 1806192000, OCTOBER = 1824940800 }; /* midnight UTC, 28 March and 31 October */
     static const struct {
@@ -232,7 +221,6 @@ static void daylight_saving(void **state)
         {OCTOBER + 3600, 2 * 60 + 30, 4 * 60, 30}, /* at 2:00 CET until 2:30 CET */
         {OCTOBER + 6000, 2 * 60 + 30, 4 * 60, 80}, /* at 2:40 CET until 4:00 CET */
     };
-    struct handler_fixture *fixture = *state;
     struct config_host *config = &fixture->service->hosts[0].config;
 
     assert_int_equal(setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1), 0);
@@ -261,9 +249,8 @@ static struct hearsay_request notice_request(const char *text, int64_t until_ms,
 }
 
 /* In force when it is stored, until its end. */
-static void notices(void **state)
+TEST_OF(notices, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
-    struct handler_fixture *fixture = *state;
     const int64_t until_ms = fixture->clock.wall_ms + 1000;
     const struct hearsay_request list = notice_request(NULL, 0, 0);
     const struct hearsay_request first = notice_request("one", until_ms, 0);
@@ -297,9 +284,9 @@ static void notices(void **state)
 
 /* --- what fails ------------------------------------------------------------------------------- */
 
-static void failing_storage_changes_nothing(void **state)
+TEST_OF(failing_storage_changes_nothing, struct handler_fixture *fixture, setup,
+        handler_fixture_tear_down)
 {
-    struct handler_fixture *fixture = *state;
     const struct hearsay_request requests[] = {
         ban_request(HEARSAY_REQUEST_BAN),
         accept_request("closed"),
@@ -319,9 +306,8 @@ static void failing_storage_changes_nothing(void **state)
     assert_false(takes(fixture, 2, "rude"));
 }
 
-static void memory_and_rights(void **state)
+TEST_OF(memory_and_rights, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
-    struct handler_fixture *fixture = *state;
     const struct hearsay_request bans = {.id = 7, .name = "bans", .kind = HEARSAY_REQUEST_BANS};
     const struct hearsay_request requests[] = {
         ban_request(HEARSAY_REQUEST_BAN), bans, accept_request("review"),
@@ -343,21 +329,4 @@ static void memory_and_rights(void **state)
         assert_int_equal(handler_fixture_refused(fixture, &requests[i]), MSG_FORBIDDEN);
         assert_string_equal(fixture->answer.error.field, requests[i].name);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(payloads, setup, teardown),
-        cmocka_unit_test_setup_teardown(filters, setup, teardown),
-        cmocka_unit_test_setup_teardown(exactly_one_thing_is_banned, setup, teardown),
-        cmocka_unit_test_setup_teardown(lists_of_bans, setup, teardown),
-        cmocka_unit_test_setup_teardown(modes, setup, teardown),
-        cmocka_unit_test_setup_teardown(schedules, setup, teardown),
-        cmocka_unit_test_setup_teardown(daylight_saving, setup, teardown),
-        cmocka_unit_test_setup_teardown(notices, setup, teardown),
-        cmocka_unit_test_setup_teardown(failing_storage_changes_nothing, setup, teardown),
-        cmocka_unit_test_setup_teardown(memory_and_rights, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

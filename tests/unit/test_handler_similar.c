@@ -40,12 +40,6 @@ static int setup(void **state)
     return 0;
 }
 
-static int teardown(void **state)
-{
-    handler_fixture_free(*state);
-    return 0;
-}
-
 /* Runs the request, one piece of work in each call. Returns the number of calls. */
 static unsigned run(struct handler_fixture *fixture)
 {
@@ -58,9 +52,8 @@ static unsigned run(struct handler_fixture *fixture)
     return calls;
 }
 
-static void finds_the_flood(void **state)
+TEST_OF(finds_the_flood, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
-    struct handler_fixture *fixture = *state;
     const struct hearsay_request request = request_of(0);
     const struct hearsay_similar_list *list = &fixture->answer.similar_list;
 
@@ -81,9 +74,8 @@ static void finds_the_flood(void **state)
 }
 
 /* While it runs, others are served, and a second one has to wait. */
-static void one_at_a_time(void **state)
+TEST_OF(one_at_a_time, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
-    struct handler_fixture *fixture = *state;
     const struct hearsay_request request = request_of(0);
 
     handler_fixture_ask(fixture, &request);
@@ -97,9 +89,9 @@ static void one_at_a_time(void **state)
 }
 
 /* A message that has expired, or that is hidden, does not count. */
-static void what_is_not_found_does_not_count(void **state)
+TEST_OF(what_is_not_found_does_not_count, struct handler_fixture *fixture, setup,
+        handler_fixture_tear_down)
 {
-    struct handler_fixture *fixture = *state;
     const struct hearsay_request request = request_of(0);
 
     assert_int_equal(handler_fixture_do(fixture, handler_fixture_about(HEARSAY_REQUEST_HIDE, 1)),
@@ -117,9 +109,8 @@ static void what_is_not_found_does_not_count(void **state)
 }
 
 /* The times of messages move while groups are found: all begins again. */
-static void clock_moves(void **state)
+TEST_OF(clock_moves, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
-    struct handler_fixture *fixture = *state;
     const struct hearsay_request request = request_of(0);
     struct host *host = &fixture->service->hosts[0];
 
@@ -135,9 +126,8 @@ static void clock_moves(void **state)
 }
 
 /* The request ends at any piece of work: the client goes, or the server stops. */
-static void ends_early(void **state)
+TEST_OF(ends_early, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
-    struct handler_fixture *fixture = *state;
     const struct hearsay_request request = request_of(0);
     bool ran_out = false;
 
@@ -169,9 +159,8 @@ static void ends_early(void **state)
 }
 
 /* Each allocation fails: the request is answered, and nothing stays. */
-static void memory_and_rights(void **state)
+TEST_OF(memory_and_rights, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
-    struct handler_fixture *fixture = *state;
     const struct hearsay_request request = request_of(0);
     size_t n = 0;
 
@@ -189,18 +178,4 @@ static void memory_and_rights(void **state)
     fixture->client.is_administrator = false;
     assert_int_equal(handler_fixture_refused(fixture, &request), MSG_FORBIDDEN);
     assert_string_equal(fixture->answer.error.field, "similar");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(finds_the_flood, setup, teardown),
-        cmocka_unit_test_setup_teardown(one_at_a_time, setup, teardown),
-        cmocka_unit_test_setup_teardown(what_is_not_found_does_not_count, setup, teardown),
-        cmocka_unit_test_setup_teardown(clock_moves, setup, teardown),
-        cmocka_unit_test_setup_teardown(ends_early, setup, teardown),
-        cmocka_unit_test_setup_teardown(memory_and_rights, setup, teardown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

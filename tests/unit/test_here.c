@@ -29,11 +29,10 @@ static void assert_labels(const struct here *here, const char *const *expected, 
     }
 }
 
-static void two_texts_are_one_set(void **state)
+TEST(two_texts_are_one_set)
 {
     static const char *const expected[] = {"geo:u281zd", "wifi:a4:2b:8c:01:02:03", "topic:a b"};
     struct here *here = NULL;
-    (void)state;
 
     assert_int_equal(read_two("geo:u281zd\n",
                               "# seen at noon\n\n  wifi:a4:2b:8c:01:02:03\r\ngeo:u281zd\n"
@@ -45,10 +44,9 @@ static void two_texts_are_one_set(void **state)
     here_free(here);
 }
 
-static void nothing_is_fine(void **state)
+TEST(nothing_is_fine)
 {
     struct here *here = NULL;
-    (void)state;
 
     assert_int_equal(read_two("", NULL, 4096, &here), 0);
     assert_int_equal(here->count, 0);
@@ -59,7 +57,7 @@ static void nothing_is_fine(void **state)
     here_free(NULL);
 }
 
-static void what_is_wrong_is_named(void **state)
+TEST(what_is_wrong_is_named)
 {
     static const struct {
         const char *text;
@@ -69,7 +67,6 @@ static void what_is_wrong_is_named(void **state)
         {"\n\n\nwifi:\n", "line 4: "},  {"topic:\xff\n", "line 1: "},
         {"topic:a\xc3\n", "line 1: "},  {"a b\nnolabel\n", "line 1: "},
     };
-    (void)state;
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct here *here = NULL;
@@ -89,11 +86,10 @@ static void what_is_wrong_is_named(void **state)
 }
 
 /* One odd line does not cost the others, also where the right one is not new. */
-static void a_wrong_line_is_left_out(void **state)
+TEST(a_wrong_line_is_left_out)
 {
     static const char *const expected[] = {"geo:u281zd", "topic:a"};
     struct here *here = NULL;
-    (void)state;
 
     assert_int_equal(read_two("geo:u281zd\n", "no label\ntopic:a\nwifi:\n", 4096, &here), 0);
     assert_labels(here, expected, 2);
@@ -107,12 +103,11 @@ static void a_wrong_line_is_left_out(void **state)
     here_free(here);
 }
 
-static void there_are_bounds(void **state)
+TEST(there_are_bounds)
 {
     static char text[HERE_FILE_BYTES_MAX + 2];
     struct here *here = NULL;
     size_t used = 0;
-    (void)state;
 
     for (int i = 0; i < LIMIT_LABELS; i++) {
         used += (size_t)snprintf(text + used, sizeof(text) - used, "topic:%d\n", i);
@@ -141,11 +136,10 @@ static void there_are_bounds(void **state)
     here_free(here);
 }
 
-static void equal_in_the_same_order(void **state)
+TEST(equal_in_the_same_order)
 {
     static const char *const texts[] = {"", "a:1\n", "a:1\na:2\n", "a:2\na:1\n", "a:1\na:22\n"};
     struct here *here[5];
-    (void)state;
 
     for (size_t i = 0; i < 5; i++) {
         assert_int_equal(read_two("", texts[i], 4096, &here[i]), 0);
@@ -160,11 +154,10 @@ static void equal_in_the_same_order(void **state)
     }
 }
 
-static void memory_that_runs_out(void **state)
+TEST(memory_that_runs_out)
 {
     struct fail_alloc alloc;
     struct here *here = NULL;
-    (void)state;
 
     fail_alloc_init(&alloc);
     fail_alloc_arm(&alloc, 1);
@@ -176,16 +169,4 @@ static void memory_that_runs_out(void **state)
                      0);
     here_free(here);
     assert_int_equal(alloc.live_bytes, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_texts_are_one_set),  cmocka_unit_test(nothing_is_fine),
-        cmocka_unit_test(what_is_wrong_is_named), cmocka_unit_test(a_wrong_line_is_left_out),
-        cmocka_unit_test(there_are_bounds),       cmocka_unit_test(equal_in_the_same_order),
-        cmocka_unit_test(memory_that_runs_out),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

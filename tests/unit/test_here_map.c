@@ -56,10 +56,9 @@ static void assert_place(const struct here_map *map, const char *address, const 
     assert_string_equal(labels_of(map, &bytes), labels);
 }
 
-static void the_longest_prefix_wins(void **state)
+TEST(the_longest_prefix_wins)
 {
     struct here_map *map = NULL;
-    (void)state;
 
     assert_int_equal(map_read("# a house\n\n"
                               "  10.1.7.0/24=place:office,topic:a=b\r\n"
@@ -80,11 +79,10 @@ static void the_longest_prefix_wins(void **state)
     here_map_free(map);
 }
 
-static void families_are_apart(void **state)
+TEST(families_are_apart)
 {
     struct here_address nobody = {.family = 0};
     struct here_map *map = NULL;
-    (void)state;
 
     assert_int_equal(map_read("0.0.0.0/0 = a:four\n::/0 = a:six\n", &map), 0);
     assert_place(map, "255.255.255.255", "a:four");
@@ -99,7 +97,7 @@ static void families_are_apart(void **state)
     here_map_free(NULL);
 }
 
-static void what_is_wrong_is_named(void **state)
+TEST(what_is_wrong_is_named)
 {
     static const struct {
         const char *text;
@@ -123,7 +121,6 @@ static void what_is_wrong_is_named(void **state)
         {"10.0.0.1 = nolabel\n", "line 1: ", "label"},
         {"10.0.0.1 = a:\xff\n", "line 1: ", "UTF-8"},
     };
-    (void)state;
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct here_map *map = NULL;
@@ -136,10 +133,9 @@ static void what_is_wrong_is_named(void **state)
 }
 
 /* One odd line does not cost the others. Labels in front of what is wrong in it do not count. */
-static void a_wrong_line_is_left_out(void **state)
+TEST(a_wrong_line_is_left_out)
 {
     struct here_map *map = NULL;
-    (void)state;
 
     assert_int_equal(map_read("10.0.0.0/8 = a:b\n10.1.0.0/16 = a:c,nolabel\nfoo = a:b\n"
                               "10.0.0.1 = a:d\n10.0.0.1/32 = a:e\n10.0.0.2 = a:f",
@@ -158,13 +154,12 @@ static void a_wrong_line_is_left_out(void **state)
     here_map_free(map);
 }
 
-static void there_are_bounds(void **state)
+TEST(there_are_bounds)
 {
     size_t room = (size_t)HERE_MAP_BYTES_MAX + 2;
     char *text = malloc(room);
     struct here_map *map = NULL;
     size_t used = 0;
-    (void)state;
 
     assert_non_null(text);
     for (unsigned i = 0; i < HERE_MAP_LINES_MAX; i++) {
@@ -202,13 +197,12 @@ static void there_are_bounds(void **state)
     free(text);
 }
 
-static void changes_are_noticed(void **state)
+TEST(changes_are_noticed)
 {
     struct here_address a = address_of("10.0.0.1");
     struct here_address b = address_of("10.0.0.2");
     struct here_map *old = NULL;
     struct here_map *new = NULL;
-    (void)state;
 
     assert_int_equal(map_read("10.0.0.1 = a:1\n10.0.0.2 = a:2\n", &old), 0);
     assert_int_equal(map_read("10.0.0.2 = a:1\n10.0.0.0/24 = a:1\n", &new), 0);
@@ -254,12 +248,11 @@ static struct here_address random_address(struct rng *rng)
     return address;
 }
 
-static void answers_are_those_of_a_plain_search(void **state)
+TEST(answers_are_those_of_a_plain_search)
 {
     struct random_line lines[RANDOM_LINES];
     char text[RANDOM_LINES * 80];
     struct rng rng;
-    (void)state;
 
     rng_init(&rng);
     for (int round = 0; round < 50; round++) {
@@ -307,13 +300,12 @@ static void answers_are_those_of_a_plain_search(void **state)
     }
 }
 
-static void memory_that_runs_out(void **state)
+TEST(memory_that_runs_out)
 {
     static const char text[] = "10.0.0.1 = a:1\n";
     struct fail_alloc alloc;
     struct here_map *map = NULL;
     int rc = -ERR_NOMEM;
-    (void)state;
 
     fail_alloc_init(&alloc);
     for (size_t n = 1; rc == -ERR_NOMEM; n++) {
@@ -324,20 +316,4 @@ static void memory_that_runs_out(void **state)
     }
     here_map_free(map);
     assert_int_equal(alloc.live_bytes, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_longest_prefix_wins),
-        cmocka_unit_test(families_are_apart),
-        cmocka_unit_test(what_is_wrong_is_named),
-        cmocka_unit_test(a_wrong_line_is_left_out),
-        cmocka_unit_test(there_are_bounds),
-        cmocka_unit_test(changes_are_noticed),
-        cmocka_unit_test(answers_are_those_of_a_plain_search),
-        cmocka_unit_test(memory_that_runs_out),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

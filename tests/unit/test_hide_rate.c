@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How many messages the reports of one network hide in an hour. */
 #include "daemon/host/host.h"
+#include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/rng.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "core/base/err.h"
 
 enum { HOUR = HIDE_RATE_WINDOW_MS };
 
 /* In no hour are there more than that many of one network, whenever they come. */
-static void no_hour_has_more(void **state)
+TEST(no_hour_has_more)
 {
     enum { NETWORKS = 3, PER_HOUR = 6, STEPS = 4000 };
     struct hide_rate rate = {0};
@@ -23,7 +20,6 @@ static void no_hour_has_more(void **state)
     uint32_t counts[NETWORKS] = {0};
     int64_t now_ms = 5;
     struct rng rng;
-    (void)state;
 
     rng_init(&rng);
     for (int step = 0; step < STEPS; step++) {
@@ -44,10 +40,9 @@ static void no_hour_has_more(void **state)
 }
 
 /* When there is no place for one more, nothing is hidden, and nobody's are forgotten too soon. */
-static void a_full_table_hides_nothing(void **state)
+TEST(a_full_table_hides_nothing)
 {
     struct hide_rate rate = {0};
-    (void)state;
 
     for (uint64_t by = 0; by < HIDE_RATE_KEPT; by++) {
         assert_true(hide_rate_allows(&rate, by, 1, (int64_t)by));
@@ -61,10 +56,9 @@ static void a_full_table_hides_nothing(void **state)
 }
 
 /* One line an hour, and every report that was withheld is counted. */
-static void the_log_is_told_once_an_hour(void **state)
+TEST(the_log_is_told_once_an_hour)
 {
     struct hide_rate rate = {0};
-    (void)state;
 
     assert_true(hide_rate_withhold(&rate, 0));
     for (int i = 0; i < 100; i++) {
@@ -74,11 +68,10 @@ static void the_log_is_told_once_an_hour(void **state)
     assert_int_equal(rate.withheld, 102);
 }
 
-static void memory_that_runs_out(void **state)
+TEST(memory_that_runs_out)
 {
     struct fail_alloc alloc;
     struct hide_rate rate = {0};
-    (void)state;
 
     fail_alloc_init(&alloc);
     fail_alloc_arm(&alloc, 1);
@@ -88,16 +81,4 @@ static void memory_that_runs_out(void **state)
     assert_false(hide_rate_allows(&rate, 1, 1, 0));
     hide_rate_deinit(&rate, &alloc.alloc);
     assert_int_equal(alloc.live_blocks, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_hour_has_more),
-        cmocka_unit_test(a_full_table_hides_nothing),
-        cmocka_unit_test(the_log_is_told_once_an_hour),
-        cmocka_unit_test(memory_that_runs_out),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

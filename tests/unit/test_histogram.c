@@ -1,31 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/limits/metrics.h"
+#include "tests/lib/check.h"
 #include "tests/lib/rng.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-static void test_empty(void **state)
+TEST(test_empty)
 {
     struct histogram histogram = {.count = 0};
-    (void)state;
 
     assert_int_equal(histogram_percentile(&histogram, 1), 0);
     assert_int_equal(histogram_percentile(&histogram, 1000000), 0);
 }
 
 /* Of one value every percentile is that value, whatever its bucket's width. */
-static void test_one_value(void **state)
+TEST(test_one_value)
 {
     static const uint64_t values[] = {
         0,         1, 15, 16, 17, 31, 32, 1000, 4095, 4096, UINT64_C(1) << 35, UINT64_C(1) << 36,
         UINT64_MAX};
-    (void)state;
 
     for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
         struct histogram histogram = {.count = 0};
@@ -45,14 +40,13 @@ static int compare(const void *left, const void *right)
 }
 
 /* Against the sorted values: never below the true percentile, and at most 1/16 above it. */
-static void test_against_sorting(void **state)
+TEST(test_against_sorting)
 {
     enum { COUNT = 5000 };
     static const uint32_t percentiles[] = {1, 1000, 500000, 900000, 990000, 999999, 1000000};
     uint64_t *values = calloc(COUNT, sizeof(*values));
     struct histogram parts[2] = {{.count = 0}};
     struct rng rng;
-    (void)state;
 
     assert_non_null(values);
     rng_init(&rng);
@@ -74,11 +68,10 @@ static void test_against_sorting(void **state)
 }
 
 /* What is of the last two minutes is reported, older things only in the totals. */
-static void test_windows(void **state)
+TEST(test_windows)
 {
     struct metrics metrics;
     struct metric_report report;
-    (void)state;
 
     metrics_init(&metrics, 1000);
     metrics_note(&metrics, METRIC_QUERY, 5000 * 1000, 1000);
@@ -106,11 +99,10 @@ static void test_windows(void **state)
 }
 
 /* Deposits since the start: each bound counts all latencies up to the bound, the bound included. */
-static void test_within(void **state)
+TEST(test_within)
 {
     struct metrics metrics;
     uint64_t sum_us = 0;
-    (void)state;
 
     metrics_init(&metrics, 0);
     for (size_t i = 0; i < METRICS_BOUNDS; i++) {
@@ -126,15 +118,4 @@ static void test_within(void **state)
     assert_int_equal(metrics_bound_us(METRICS_BOUNDS - 1), 2500000);
     assert_int_equal(metrics.totals[METRIC_DEPOSIT], 2 * METRICS_BOUNDS);
     assert_int_equal(metrics.sums_us[METRIC_DEPOSIT], sum_us);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_empty),           cmocka_unit_test(test_one_value),
-        cmocka_unit_test(test_against_sorting), cmocka_unit_test(test_windows),
-        cmocka_unit_test(test_within),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,12 +49,11 @@ static struct persist_message make_message(uint8_t number, const uint8_t *filter
 
 /* --- beginning and end ------------------------------------------------------------------------ */
 
-static void a_new_host_is_empty(void **state)
+TEST(a_new_host_is_empty)
 {
     const struct config_host config = make_config();
     struct fail_alloc alloc;
     struct host host;
-    (void)state;
 
     fail_alloc_init(&alloc);
     make_host(&host, &config, &alloc.alloc);
@@ -71,14 +70,13 @@ static void a_new_host_is_empty(void **state)
 }
 
 /* Whichever request for memory fails, the caller is told and nothing is left. */
-static void no_memory_leaves_nothing(void **state)
+TEST(no_memory_leaves_nothing)
 {
     const struct config_host config = make_config();
     struct fail_alloc alloc;
     struct host host;
     int rc = -ERR_NOMEM;
     size_t n = 0;
-    (void)state;
 
     fail_alloc_init(&alloc);
     while (rc != 0) {
@@ -97,7 +95,7 @@ static void no_memory_leaves_nothing(void **state)
 
 /* A stored message comes into the index with its times, reach and size; again, it changes nothing.
  */
-static void admitted_messages_are_found(void **state)
+TEST(admitted_messages_are_found)
 {
     const struct config_host config = make_config();
     uint8_t bytes[FILTER_BYTES] = {0x81, 0, 0xff};
@@ -105,7 +103,6 @@ static void admitted_messages_are_found(void **state)
     uint64_t found[WORDS];
     struct index_item item;
     struct host host;
-    (void)state;
 
     make_host(&host, &config, alloc_system());
     struct persist_message message = make_message(9, bytes);
@@ -128,13 +125,12 @@ static void admitted_messages_are_found(void **state)
 }
 
 /* A filter of another profile in the store is damage, whether shorter or longer. */
-static void filters_of_another_profile_are_damage(void **state)
+TEST(filters_of_another_profile_are_damage)
 {
     static const size_t lengths[] = {0, 1, FILTER_BYTES - 1, FILTER_BYTES + 1, 2 * FILTER_BYTES};
     const struct config_host config = make_config();
     uint8_t bytes[2 * FILTER_BYTES] = {1};
     struct host host;
-    (void)state;
 
     make_host(&host, &config, alloc_system());
     for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
@@ -147,7 +143,7 @@ static void filters_of_another_profile_are_damage(void **state)
 }
 
 /* Without memory a message is not in the index, in no part; with it, it is. */
-static void no_memory_admits_nothing(void **state)
+TEST(no_memory_admits_nothing)
 {
     const struct config_host config = make_config();
     uint8_t bytes[FILTER_BYTES] = {1};
@@ -155,7 +151,6 @@ static void no_memory_admits_nothing(void **state)
     struct host host;
     int rc = -ERR_NOMEM;
     size_t n = 0;
-    (void)state;
 
     fail_alloc_init(&alloc);
     make_host(&host, &config, &alloc.alloc);
@@ -170,17 +165,4 @@ static void no_memory_admits_nothing(void **state)
     assert_true(n > 1);
     host_deinit(&host);
     assert_int_equal(alloc.live_blocks, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_new_host_is_empty),
-        cmocka_unit_test(no_memory_leaves_nothing),
-        cmocka_unit_test(admitted_messages_are_found),
-        cmocka_unit_test(filters_of_another_profile_are_damage),
-        cmocka_unit_test(no_memory_admits_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -124,9 +124,8 @@ static unsigned finish(void)
 /* --- tests ------------------------------------------------------------------------------------ */
 
 /* Nobody has groups who was not asked for them. */
-static void groups_are_made_when_asked_for(void **state)
+TEST_WITH(groups_are_made_when_asked_for, setup, teardown)
 {
-    (void)state;
     add(3 * SLICE + 1);
     assert_false(host_groups_turn(fixture->service));
     assert_null(host_groups_now(host));
@@ -142,10 +141,9 @@ static void groups_are_made_when_asked_for(void **state)
 }
 
 /* What comes and goes while the groups are made is in them, or may be. */
-static void messages_come_and_go_meanwhile(void **state)
+TEST_WITH(messages_come_and_go_meanwhile, setup, teardown)
 {
     uint32_t first = 1;
-    (void)state;
 
     add(2 * SLICE);
     assert_int_equal(host_groups_want(host), HOST_GROUPS_LATER);
@@ -159,9 +157,8 @@ static void messages_come_and_go_meanwhile(void **state)
 }
 
 /* When half of the messages have gone, the groups are made anew, of those that are left. */
-static void stale_groups_are_made_anew(void **state)
+TEST_WITH(stale_groups_are_made_anew, setup, teardown)
 {
-    (void)state;
     add(100);
     (void)host_groups_want(host);
     (void)finish();
@@ -176,9 +173,8 @@ static void stale_groups_are_made_anew(void **state)
 }
 
 /* The clock is corrected: the times of groups go on with those of the messages. */
-static void times_are_moved(void **state)
+TEST_WITH(times_are_moved, setup, teardown)
 {
-    (void)state;
     add(2 * SLICE);
     (void)host_groups_want(host);
     assert_true(host_groups_turn(fixture->service));
@@ -190,9 +186,8 @@ static void times_are_moved(void **state)
 }
 
 /* Another number of groups: they are made anew. 0: they stay as they are, and nobody is told. */
-static void the_number_may_change(void **state)
+TEST_WITH(the_number_may_change, setup, teardown)
 {
-    (void)state;
     add(50);
     (void)host_groups_want(host);
     (void)finish();
@@ -208,9 +203,8 @@ static void the_number_may_change(void **state)
 }
 
 /* Each allocation fails once: a later turn tries again, and nothing is lost. */
-static void memory_that_runs_out(void **state)
+TEST_WITH(memory_that_runs_out, setup, teardown)
 {
-    (void)state;
     add(SLICE + 10);
     fail_alloc_arm(&fixture->alloc, 1);
     assert_int_equal(host_groups_want(host), -ERR_NOMEM);
@@ -236,15 +230,6 @@ static void memory_that_runs_out(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(groups_are_made_when_asked_for, setup, teardown),
-        cmocka_unit_test_setup_teardown(messages_come_and_go_meanwhile, setup, teardown),
-        cmocka_unit_test_setup_teardown(stale_groups_are_made_anew, setup, teardown),
-        cmocka_unit_test_setup_teardown(times_are_moved, setup, teardown),
-        cmocka_unit_test_setup_teardown(the_number_may_change, setup, teardown),
-        cmocka_unit_test_setup_teardown(memory_that_runs_out, setup, teardown),
-    };
-
     rng_init(&rng);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return check_run(NULL, NULL);
 }

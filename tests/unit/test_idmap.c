@@ -78,14 +78,13 @@ static void check_all(const struct owner *owner, const struct idmap *map)
 }
 
 /* Up and down several times, through every resize, checked all the way. */
-static void test_random_operations(void **state)
+TEST(test_random_operations)
 {
     static struct owner owner;
     struct fail_alloc fail;
     struct idmap map;
     struct rng rng;
 
-    (void)state;
     rng_init(&rng);
     fail_alloc_init(&fail);
     idmap_init(&map, &fail.alloc, rng_next(&rng));
@@ -113,14 +112,13 @@ static void test_random_operations(void **state)
 }
 
 /* Without memory nothing can be added, but everything can be found and removed. */
-static void test_no_memory(void **state)
+TEST(test_no_memory)
 {
     static struct owner owner;
     struct fail_alloc fail;
     struct idmap map;
     uint32_t refused = 0;
 
-    (void)state;
     fail_alloc_init(&fail);
     idmap_init(&map, &fail.alloc, 1);
     owner.count = 0;
@@ -146,14 +144,13 @@ static void test_no_memory(void **state)
     assert_int_equal(fail.live_bytes, 0);
 }
 
-static void test_empty(void **state)
+TEST(test_empty)
 {
     static struct owner owner;
     struct idmap map;
     uint8_t id[MESSAGE_ID_BYTES] = {0};
     uint32_t position = 7;
 
-    (void)state;
     idmap_init(&map, alloc_system(), 1);
     assert_false(idmap_find(&map, id, id_at, &owner, &position));
     assert_int_equal(position, 7);
@@ -164,13 +161,12 @@ static void test_empty(void **state)
 }
 
 /* A map that knows how many will come does not grow, and has few slots in vain. */
-static void test_expected(void **state)
+TEST(test_expected)
 {
     static struct owner owner;
     struct fail_alloc fail;
     struct idmap map;
 
-    (void)state;
     fail_alloc_init(&fail);
     idmap_init(&map, &fail.alloc, 1);
     fail_alloc_arm(&fail, 1);
@@ -188,15 +184,4 @@ static void test_expected(void **state)
     assert_null(check_idmap(&map));
     idmap_deinit(&map);
     assert_int_equal(fail.live_bytes, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_operations),
-        cmocka_unit_test(test_no_memory),
-        cmocka_unit_test(test_empty),
-        cmocka_unit_test(test_expected),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -111,27 +111,16 @@ static struct taken measure(make_filter *make)
     return taken;
 }
 
-static void test_scans(void **state)
+TEST(test_scans)
 {
-    (void)state;
     struct taken taken = measure(make_scan);
     assert_true(taken.after <= 150);
     assert_true(taken.most <= 325);
 }
 
-static void test_posters(void **state)
+TEST(test_posters)
 {
-    (void)state;
     struct taken taken = measure(make_poster);
     assert_true(taken.after <= 92);
     assert_true(taken.most <= 208);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scans),
-        cmocka_unit_test(test_posters),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -64,9 +64,8 @@ static int read_back(const char *path, struct bytes *body, struct hearsay_error 
 }
 
 /* What was written is read; the format is that of the header; a second write replaces it. */
-static void test_round_trip(void **state)
+TEST_OF(test_round_trip, struct fixture *fixture, begin, end)
 {
-    struct fixture *fixture = *state;
     struct hearsay_error error;
     struct bytes body;
     uint8_t raw[200];
@@ -96,9 +95,8 @@ static void test_round_trip(void **state)
 }
 
 /* Every single bit that is wrong, and every length, is noticed, and the file stays as it is. */
-static void test_damage(void **state)
+TEST_OF(test_damage, struct fixture *fixture, begin, end)
 {
-    struct fixture *fixture = *state;
     struct hearsay_error error;
     struct bytes body;
     uint8_t raw[200] = {0}; /* longer than what is read into it */
@@ -133,9 +131,8 @@ static void test_damage(void **state)
 }
 
 /* A write that fails leaves the old file, and nothing beside it (see `end`). */
-static void test_failed_write(void **state)
+TEST_OF(test_failed_write, struct fixture *fixture, begin, end)
 {
-    struct fixture *fixture = *state;
     struct hearsay_error error;
     struct bytes body;
     struct fail_alloc fail;
@@ -168,9 +165,8 @@ static void test_failed_write(void **state)
 }
 
 /* A link stays a link, and what it points to is replaced. */
-static void test_link(void **state)
+TEST_OF(test_link, struct fixture *fixture, begin, end)
 {
-    struct fixture *fixture = *state;
     struct hearsay_error error;
     struct bytes body;
     struct stat info;
@@ -194,9 +190,8 @@ static void test_link(void **state)
 /* --- the memories ----------------------------------------------------------------------------- */
 
 /* Whole files that are sound, but whose numbers are not: refused, and left as they are. */
-static void test_bodies_that_contradict_themselves(void **state)
+TEST_OF(test_bodies_that_contradict_themselves, struct fixture *fixture, begin, end)
 {
-    struct fixture *fixture = *state;
     static const struct keep_kind here = {
         .magic = "hearHere", .version = 2, .what = "", .body_bytes_max = 5000};
     static const struct keep_kind seen = {.magic = "hearSeen", .what = "", .body_bytes_max = 5000};
@@ -237,9 +232,8 @@ static void test_bodies_that_contradict_themselves(void **state)
 }
 
 /* What is seen is remembered once, through the file, and not when it is over. */
-static void test_seen(void **state)
+TEST_OF(test_seen, struct fixture *fixture, begin, end)
 {
-    struct fixture *fixture = *state;
     struct hearsay_error error;
     struct hearsay_seen *seen = NULL;
     uint8_t id[HEARSAY_ID_BYTES] = {0};
@@ -261,9 +255,8 @@ static void test_seen(void **state)
 }
 
 /* Rounds pass through the file; a context goes after as many as were said. */
-static void test_recent(void **state)
+TEST_OF(test_recent, struct fixture *fixture, begin, end)
 {
-    struct fixture *fixture = *state;
     struct hearsay_error error;
     struct hearsay_recent *recent = NULL;
     static const char *const labels[5] = {"topic:0", "topic:1", "topic:2", "topic:3", "topic:4"};
@@ -326,13 +319,12 @@ static void check_keyed(const struct hearsay_recent *recent, const struct hearsa
 
 /* The labels of the last rounds are keyed with whatever key, as far as the rounds go, also when
  * these become fewer; joint sections pair labels of one context only. */
-static void test_recent_keyed(void **state)
+TEST_OF(test_recent_keyed, struct fixture *fixture, begin, end)
 {
     static const char *const stations[6][2] = {
         {"geo:u281z0", "time:2026-11-20T14"}, {"geo:u281z1", "time:2026-11-20T15"},
         {"geo:u281z2", "time:2026-11-20T16"}, {"geo:u281z3", "time:2026-11-20T17"},
         {"geo:u281z1", "time:2026-11-20T15"}, {"geo:u281z4", "time:2026-11-20T18"}};
-    struct fixture *fixture = *state;
     struct hearsay_error error;
     struct hearsay_recent *recent = NULL;
     struct hearsay_filter here;
@@ -370,9 +362,8 @@ static void test_recent_keyed(void **state)
 }
 
 /* What does not fit is refused, and nothing has changed. */
-static void test_recent_bounds(void **state)
+TEST_OF(test_recent_bounds, struct fixture *fixture, begin, end)
 {
-    struct fixture *fixture = *state;
     struct hearsay_error error;
     struct hearsay_recent *recent = NULL;
     struct hearsay_filter before;
@@ -409,9 +400,8 @@ static void test_recent_bounds(void **state)
 }
 
 /* Labels whose lengths, counts or rounds are wrong: refused, and left as they are. */
-static void test_labels_that_are_none(void **state)
+TEST_OF(test_labels_that_are_none, struct fixture *fixture, begin, end)
 {
-    struct fixture *fixture = *state;
     static const struct keep_kind here = {
         .magic = "hearHere", .version = 2, .what = "", .body_bytes_max = 5000};
     static const struct {
@@ -452,21 +442,4 @@ static void test_labels_that_are_none(void **state)
                          rows[i].right ? HEARSAY_OK : HEARSAY_ERR_FILE);
         hearsay_recent_close(recent);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_round_trip, begin, end),
-        cmocka_unit_test_setup_teardown(test_damage, begin, end),
-        cmocka_unit_test_setup_teardown(test_failed_write, begin, end),
-        cmocka_unit_test_setup_teardown(test_link, begin, end),
-        cmocka_unit_test_setup_teardown(test_bodies_that_contradict_themselves, begin, end),
-        cmocka_unit_test_setup_teardown(test_seen, begin, end),
-        cmocka_unit_test_setup_teardown(test_recent, begin, end),
-        cmocka_unit_test_setup_teardown(test_recent_keyed, begin, end),
-        cmocka_unit_test_setup_teardown(test_recent_bounds, begin, end),
-        cmocka_unit_test_setup_teardown(test_labels_that_are_none, begin, end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -116,9 +116,8 @@ static size_t living(const struct fixture *fixture, size_t h, uint64_t *numbers,
     return count;
 }
 
-static void keys_are_those_of_store_and_host(void **state)
+TEST_OF(keys_are_those_of_store_and_host, struct fixture *fixture, begin, end)
 {
-    struct fixture *fixture = *state;
     uint64_t numbers[8];
     struct stat info;
     fixture->hosts[0].epoch = make_epoch(7, now_of(fixture) + HOUR_MS);
@@ -141,9 +140,8 @@ static void keys_are_those_of_store_and_host(void **state)
 }
 
 /* Of epochs that began and ended within one connection, too: the newest as they came. */
-static void keys_of_epochs_that_turned_meanwhile(void **state)
+TEST_OF(keys_of_epochs_that_turned_meanwhile, struct fixture *fixture, begin, end)
 {
-    struct fixture *fixture = *state;
     uint64_t numbers[8];
     for (uint64_t i = 1; i <= CLIENT_EPOCHS_MAX + 3; i++) {
         fixture->server.epochs[fixture->server.epoch_count++ % CLIENT_EPOCHS_MAX] =
@@ -163,9 +161,8 @@ static void keys_of_epochs_that_turned_meanwhile(void **state)
 }
 
 /* An epoch lives by the server's clock, whatever that shows. */
-static void keys_of_epochs_that_are_over_are_not_used(void **state)
+TEST_OF(keys_of_epochs_that_are_over_are_not_used, struct fixture *fixture, begin, end)
 {
-    struct fixture *fixture = *state;
     uint64_t numbers[8];
     fixture->hosts[0].epoch = make_epoch(7, now_of(fixture) + HOUR_MS);
     learn_and_save(fixture);
@@ -179,9 +176,8 @@ static void keys_of_epochs_that_are_over_are_not_used(void **state)
 }
 
 /* By the local clock, too, keys are forgotten, and then they are not in the file any more. */
-static void keys_are_forgotten(void **state)
+TEST_OF(keys_are_forgotten, struct fixture *fixture, begin, end)
 {
-    struct fixture *fixture = *state;
     uint64_t numbers[8];
     uint8_t bytes[1024];
     const struct hearsay_epoch brief = make_epoch(0xaa, now_of(fixture) + 1);
@@ -225,9 +221,8 @@ static void learn_many(struct fixture *fixture, struct hearsay_keyring *keyring,
     }
 }
 
-static void the_memory_is_bounded(void **state)
+TEST_OF(the_memory_is_bounded, struct fixture *fixture, begin, end)
 {
-    struct fixture *fixture = *state;
     uint64_t numbers[8];
     struct hearsay_keyring *keyring = open_ring(fixture);
     learn_many(fixture, keyring, 1, 1, MANY);
@@ -238,9 +233,8 @@ static void the_memory_is_bounded(void **state)
 }
 
 /* S2: a server that imitates another one's store id has another pin, or none. */
-static void keys_stay_with_the_pin(void **state)
+TEST_OF(keys_stay_with_the_pin, struct fixture *fixture, begin, end)
 {
-    struct fixture *fixture = *state;
     struct hearsay_epoch found[2];
     for (uint8_t pin = 0; pin < 3; pin++) {
         use_pin(fixture, pin);
@@ -262,9 +256,8 @@ static void keys_stay_with_the_pin(void **state)
 }
 
 /* S2: the key that this connection gave is used, and takes the place of the other one. */
-static void the_key_of_now_replaces_another(void **state)
+TEST_OF(the_key_of_now_replaces_another, struct fixture *fixture, begin, end)
 {
-    struct fixture *fixture = *state;
     struct hearsay_epoch found[2];
     size_t replaced = 7;
     fixture->hosts[0].epoch = make_epoch(7, now_of(fixture) + HOUR_MS);
@@ -296,10 +289,9 @@ static size_t count_living(const struct fixture *fixture, const struct hearsay_k
  * S2: who gives many keys loses its own. With a pin the pin counts, whatever store id comes with
  * it; without one the store id.
  */
-static void nobody_pushes_out_others_keys(void **state)
+TEST_OF(nobody_pushes_out_others_keys, struct fixture *fixture, begin, end)
 {
     enum { OURS = 40, LIMIT = 2048 };
-    struct fixture *fixture = *state;
     struct hearsay_keyring *keyring = open_ring(fixture);
     for (uint8_t pin = 0; pin < 2; pin++) {
         use_pin(fixture, pin);
@@ -329,10 +321,9 @@ static void nobody_pushes_out_others_keys(void **state)
 }
 
 /* S2: no server makes a client keep a key for ever. */
-static void keys_are_not_kept_for_ever(void **state)
+TEST_OF(keys_are_not_kept_for_ever, struct fixture *fixture, begin, end)
 {
     enum { DAYS_MAX = 366 };
-    struct fixture *fixture = *state;
     struct hearsay_epoch found[2];
     fixture->hosts[0].epoch = make_epoch(7, INT64_MAX);
     learn_and_save(fixture);
@@ -349,9 +340,8 @@ static void keys_are_not_kept_for_ever(void **state)
 }
 
 /* A file that others may read is no secret; one of 0.1.0 has no pins. */
-static void files_that_are_refused(void **state)
+TEST_OF(files_that_are_refused, struct fixture *fixture, begin, end)
 {
-    struct fixture *fixture = *state;
     struct hearsay_keyring *keyring = NULL;
     struct hearsay_error error;
     fixture->hosts[0].epoch = make_epoch(7, now_of(fixture) + HOUR_MS);
@@ -370,9 +360,8 @@ static void files_that_are_refused(void **state)
     assert_non_null(strstr(error.sentence, "remove it"));
 }
 
-static void a_damaged_file_is_refused(void **state)
+TEST_OF(a_damaged_file_is_refused, struct fixture *fixture, begin, end)
 {
-    struct fixture *fixture = *state;
     struct hearsay_keyring *keyring = NULL;
     struct hearsay_error error;
     fixture->hosts[0].epoch = make_epoch(7, now_of(fixture) + HOUR_MS);
@@ -389,20 +378,5 @@ static void a_damaged_file_is_refused(void **state)
 
 int main(void)
 {
-#define KEYRING_TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-    const struct CMUnitTest tests[] = {
-        KEYRING_TEST(keys_are_those_of_store_and_host),
-        KEYRING_TEST(keys_of_epochs_that_turned_meanwhile),
-        KEYRING_TEST(keys_of_epochs_that_are_over_are_not_used),
-        KEYRING_TEST(keys_are_forgotten),
-        KEYRING_TEST(the_memory_is_bounded),
-        KEYRING_TEST(keys_stay_with_the_pin),
-        KEYRING_TEST(the_key_of_now_replaces_another),
-        KEYRING_TEST(nobody_pushes_out_others_keys),
-        KEYRING_TEST(keys_are_not_kept_for_ever),
-        KEYRING_TEST(files_that_are_refused),
-        KEYRING_TEST(a_damaged_file_is_refused),
-    };
-
-    return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
+    return sodium_init() < 0 ? 1 : check_run(NULL, NULL);
 }

@@ -56,9 +56,8 @@ static const struct label_case cases[] = {
     {TEXT("a:\xe2\x82z"), "UTF-8"},
 };
 
-static void test_table(void **state)
+TEST(test_table)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const char *reason = NULL;
         int result = label_check(cases[i].bytes, cases[i].length, &reason);
@@ -77,12 +76,11 @@ static void test_table(void **state)
 }
 
 /* 240 bytes are a label, 241 are not; only `length` bytes are looked at. */
-static void test_length(void **state)
+TEST(test_length)
 {
     char label[LABEL_BYTES_MAX + 2];
     const char *reason = NULL;
 
-    (void)state;
     memset(label, 'v', sizeof label);
     memcpy(label, "topic:", 6);
     assert_int_equal(label_check(label, LABEL_BYTES_MAX, &reason), 0);
@@ -93,9 +91,8 @@ static void test_length(void **state)
 }
 
 /* What UTF-8 may encode, and nothing else, for every code point up to beyond the last. */
-static void test_every_code_point(void **state)
+TEST(test_every_code_point)
 {
-    (void)state;
     for (uint32_t c = 0; c < 0x120000; c++) {
         char bytes[4];
         size_t length = 4;
@@ -125,9 +122,8 @@ static void test_every_code_point(void **state)
 }
 
 /* Runs of ASCII are passed eight bytes at a time: what is wrong is found wherever it stands. */
-static void test_every_place(void **state)
+TEST(test_every_place)
 {
-    (void)state;
     for (size_t length = 1; length <= 40; length++) {
         for (size_t at = 0; at < length; at++) {
             char bytes[40];
@@ -143,15 +139,4 @@ static void test_every_place(void **state)
             }
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),
-        cmocka_unit_test(test_length),
-        cmocka_unit_test(test_every_code_point),
-        cmocka_unit_test(test_every_place),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

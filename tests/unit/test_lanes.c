@@ -7,6 +7,7 @@
 
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
+#include "tests/unit/kernels.h"
 
 enum { BASE_MAX = 255, GUARD = 0xbeef, FLOOR_MAX = 1 << (BITS_FLOOR_SHIFT - 1) };
 
@@ -331,65 +332,9 @@ static void check_numbers(const struct bits_kernels *kernels, struct rng *rng)
     }
 }
 
-static void run_all_tables(void (*check)(const struct bits_kernels *, struct rng *))
-{
-    struct rng rng;
-
-    rng_init(&rng);
-    for (int level = BITS_SCALAR; level <= BITS_AVX512; level++) {
-        const struct bits_kernels *kernels = bits_table((enum bits_level)level);
-
-        if (kernels == NULL) {
-            printf("kernels of level %d: not here, not tested\n", level);
-        } else {
-            printf("%s\n", kernels->name);
-            check(kernels, &rng);
-        }
-    }
-}
-
-static void test_spread(void **state)
-{
-    (void)state;
-    run_all_tables(check_spread);
-}
-
-static void test_bounds(void **state)
-{
-    (void)state;
-    run_all_tables(check_bounds);
-}
-
-static void test_all_bounds(void **state)
-{
-    (void)state;
-    run_all_tables(check_all_bounds);
-}
-
-static void test_sums(void **state)
-{
-    (void)state;
-    run_all_tables(check_sums);
-}
-
-static void test_promises(void **state)
-{
-    (void)state;
-    run_all_tables(check_promises);
-}
-
-static void test_numbers(void **state)
-{
-    (void)state;
-    run_all_tables(check_numbers);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_spread),     cmocka_unit_test(test_bounds),
-        cmocka_unit_test(test_all_bounds), cmocka_unit_test(test_promises),
-        cmocka_unit_test(test_numbers),    cmocka_unit_test(test_sums),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+KERNELS_TEST(test_spread, check_spread)
+KERNELS_TEST(test_bounds, check_bounds)
+KERNELS_TEST(test_all_bounds, check_all_bounds)
+KERNELS_TEST(test_sums, check_sums)
+KERNELS_TEST(test_promises, check_promises)
+KERNELS_TEST(test_numbers, check_numbers)

@@ -40,14 +40,13 @@ static struct msg_letter pass_through(const struct msg_letter *letter)
     return read;
 }
 
-static void test_a_head_has_these_bytes(void **state)
+TEST_WITH(test_a_head_has_these_bytes, begin_test, end_test)
 {
     struct msg_letter letter = {.kind = MSG_LETTER_HEAD,
                                 .head = {.store_id = {id, sizeof(id)}, .seq = 300, .as_of_ms = 7}};
     struct bytes body;
     struct bytes expected;
 
-    (void)state;
     bytes_init(&body, alloc_system());
     bytes_init(&expected, alloc_system());
     wire_put_data(&body, 1, id, sizeof(id));
@@ -80,7 +79,7 @@ static void test_a_head_has_these_bytes(void **state)
     bytes_deinit(&expected);
 }
 
-static void test_a_page_keeps_its_changes(void **state)
+TEST_WITH(test_a_page_keeps_its_changes, begin_test, end_test)
 {
     static const struct hearsay_change changes[] = {
         {.seq = 5,
@@ -96,7 +95,6 @@ static void test_a_page_keeps_its_changes(void **state)
                                          .count = 1,
                                          .digest = UINT64_MAX}};
 
-    (void)state;
     struct msg_letter read = pass_through(&letter);
     assert_int_equal(read.page.change_count, 2);
     assert_int_equal(read.page.changes[0].gone.why, HEARSAY_WAS_REMOVED);
@@ -105,7 +103,7 @@ static void test_a_page_keeps_its_changes(void **state)
     assert_true(read.page.digest == UINT64_MAX);
 }
 
-static void test_what_is_asked_of_a_reader(void **state)
+TEST_WITH(test_what_is_asked_of_a_reader, begin_test, end_test)
 {
     struct msg_letter letter = {.kind = MSG_LETTER_PAGE_ASK,
                                 .page_ask = {.kind = MSG_PAGE_DIGEST,
@@ -114,7 +112,6 @@ static void test_what_is_asked_of_a_reader(void **state)
                                              .deposited_before_ms = 5,
                                              .expires_after_ms = 6}};
 
-    (void)state;
     struct msg_letter read = pass_through(&letter);
     assert_int_equal(read.page_ask.kind, MSG_PAGE_DIGEST);
     assert_int_equal(read.page_ask.after, 3);
@@ -123,7 +120,7 @@ static void test_what_is_asked_of_a_reader(void **state)
     assert_int_equal(read.page_ask.expires_after_ms, 6);
 }
 
-static void test_what_neighbours_tell(void **state)
+TEST_WITH(test_what_neighbours_tell, begin_test, end_test)
 {
     static const uint8_t filter[64] = {1, 2};
     static const struct hearsay_summary_group groups[] = {
@@ -146,7 +143,6 @@ static void test_what_neighbours_tell(void **state)
                                                  .groups = groups,
                                                  .group_count = 2}};
 
-    (void)state;
     struct msg_letter read = pass_through(&letter);
     assert_int_equal(read.peer_summary.after, 8);
     assert_true(read.peer_summary.newest_ms == INT64_MIN);
@@ -175,13 +171,12 @@ static int decode_bytes(const struct bytes *bytes, struct msg_letter *read, stru
     return letter_decode(bytes->data, bytes->count, &arena, read, error);
 }
 
-static void test_what_is_wrong_is_named(void **state)
+TEST_WITH(test_what_is_wrong_is_named, begin_test, end_test)
 {
     struct msg_letter read;
     struct msg_error error;
     struct bytes bytes;
 
-    (void)state;
     bytes_init(&bytes, alloc_system());
     wire_put_number(&bytes, 1, 2);
     assert_int_equal(decode_bytes(&bytes, &read, &error), CODEC_INVALID);
@@ -198,7 +193,7 @@ static void test_what_is_wrong_is_named(void **state)
     bytes_deinit(&bytes);
 }
 
-static void test_a_letter_has_a_bound(void **state)
+TEST_WITH(test_a_letter_has_a_bound, begin_test, end_test)
 {
     static uint8_t payload[LETTER_BYTES_MAX];
     struct msg_letter letter = {
@@ -206,20 +201,6 @@ static void test_a_letter_has_a_bound(void **state)
         .change = {.has_message = true,
                    .message = {.id = {id, sizeof(id)}, .payload = {payload, sizeof(payload)}}}};
 
-    (void)state;
     assert_int_equal(letter_encode(&letter, &out), CODEC_TOO_LARGE);
     assert_int_equal(out.count, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_a_head_has_these_bytes, begin_test, end_test),
-        cmocka_unit_test_setup_teardown(test_a_page_keeps_its_changes, begin_test, end_test),
-        cmocka_unit_test_setup_teardown(test_what_is_asked_of_a_reader, begin_test, end_test),
-        cmocka_unit_test_setup_teardown(test_what_neighbours_tell, begin_test, end_test),
-        cmocka_unit_test_setup_teardown(test_what_is_wrong_is_named, begin_test, end_test),
-        cmocka_unit_test_setup_teardown(test_a_letter_has_a_bound, begin_test, end_test),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,9 +22,8 @@ static int pipe_with(const char *bytes, size_t count)
 
 /* Lines are counted from 1; a carriage return, a missing last newline and a mark of UTF-8 in front
  * do not matter. A mark elsewhere is text. */
-static void test_lines(void **state)
+TEST(test_lines)
 {
-    (void)state;
     static const char input[] = "\xEF\xBB\xBF"
                                 "one\n\ntwo\r\n\xEF\xBB\xBFlast";
     static const char *const expected[] = {"one", "", "two", "\xEF\xBB\xBFlast"};
@@ -51,9 +50,8 @@ static void test_lines(void **state)
 }
 
 /* A line over the limit is skipped without being held, and the next one is whole. */
-static void test_too_long(void **state)
+TEST(test_too_long)
 {
-    (void)state;
     char path[] = "/tmp/hearsay-lines.XXXXXX";
     int fd = mkstemp(path);
     assert_true(fd >= 0);
@@ -93,9 +91,8 @@ static int parse(const char *text, struct record *record, struct jsonline_error 
 }
 
 /* Both forms of a line. */
-static void test_record(void **state)
+TEST(test_record)
 {
-    (void)state;
     struct record record;
     struct jsonline_error error;
     assert_int_equal(
@@ -133,9 +130,8 @@ static void test_record(void **state)
 }
 
 /* Every mistake in a line is named. */
-static void test_record_mistakes(void **state)
+TEST(test_record_mistakes)
 {
-    (void)state;
     static const struct {
         const char *line;
         const char *said;
@@ -183,9 +179,8 @@ static void test_record_mistakes(void **state)
 }
 
 /* The same secret, line and number give the same id; any other another one. */
-static void test_derive(void **state)
+TEST(test_derive)
 {
-    (void)state;
     char folder[] = "/tmp/hearsay-derive.XXXXXX";
     assert_non_null(mkdtemp(folder));
     char path[100];
@@ -230,14 +225,4 @@ static void test_derive(void **state)
         *strrchr(path, '/') = '\0';
         assert_int_equal(rmdir(path), 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lines),  cmocka_unit_test(test_too_long),
-        cmocka_unit_test(test_record), cmocka_unit_test(test_record_mistakes),
-        cmocka_unit_test(test_derive),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

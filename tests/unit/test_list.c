@@ -102,12 +102,11 @@ static void step(struct model *model, struct rng *rng)
     }
 }
 
-static void test_lists_are_as_arrays(void **state)
+TEST(test_lists_are_as_arrays)
 {
     struct model model = {0};
     struct rng rng;
 
-    (void)state;
     rng_init(&rng);
     for (int i = 0; i < ELEMENTS; i++) {
         model.elements[i].list = -1;
@@ -119,7 +118,7 @@ static void test_lists_are_as_arrays(void **state)
     }
 }
 
-static void test_an_element_is_in_two_lists(void **state)
+TEST(test_an_element_is_in_two_lists)
 {
     struct element elements[3] = {0};
     struct element *first = NULL;
@@ -127,7 +126,6 @@ static void test_an_element_is_in_two_lists(void **state)
     struct element *element;
     size_t count = 0;
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         DL_APPEND(first, &elements[i]);
         DL_APPEND2(second, &elements[2 - i], left, right);
@@ -142,14 +140,4 @@ static void test_an_element_is_in_two_lists(void **state)
     DL_DELETE2(second, &elements[0], left, right);
     DL_DELETE2(second, &elements[2], left, right);
     assert_null(second);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lists_are_as_arrays),
-        cmocka_unit_test(test_an_element_is_in_two_lists),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -168,9 +168,8 @@ static int hold_port(unsigned *out_port)
 
 /* --- TCP -------------------------------------------------------------------------------------- */
 
-static void tcp_over_ipv4(void **state)
+TEST_OF(tcp_over_ipv4, struct server_fixture *fixture, setup, teardown)
 {
-    struct server_fixture *fixture = *state;
     const struct config_listener config = tcp("127.0.0.1", 0);
 
     assert_int_equal(bind_one(fixture, &config), 0);
@@ -180,9 +179,8 @@ static void tcp_over_ipv4(void **state)
 }
 
 /* [::] is IPv6 alone, so that 0.0.0.0 with the same port can be named beside it. */
-static void tcp_over_ipv6(void **state)
+TEST_OF(tcp_over_ipv6, struct server_fixture *fixture, setup, teardown)
 {
-    struct server_fixture *fixture = *state;
     unsigned port = 0;
 
     if (!has_ipv6()) {
@@ -202,9 +200,8 @@ static void tcp_over_ipv6(void **state)
 }
 
 /* A port that is in use is refused with the address and what to do; nothing stays open. */
-static void port_in_use_is_refused(void **state)
+TEST_OF(port_in_use_is_refused, struct server_fixture *fixture, setup, teardown)
 {
-    struct server_fixture *fixture = *state;
     const struct config_listener config = tcp("127.0.0.1", 0);
 
     assert_int_equal(bind_one(fixture, &config), 0);
@@ -223,9 +220,8 @@ static void port_in_use_is_refused(void **state)
 }
 
 /* An address that the machine does not have: refused, or left out where it is a default. */
-static void address_of_another_machine(void **state)
+TEST_OF(address_of_another_machine, struct server_fixture *fixture, setup, teardown)
 {
-    struct server_fixture *fixture = *state;
     struct config_listener config = tcp("192.0.2.1", 0); /* for documentation: nobody has it */
 
     assert_int_equal(bind_one(fixture, &config), -ERR_SYSTEM);
@@ -243,9 +239,8 @@ static void address_of_another_machine(void **state)
 }
 
 /* A default that is in use is refused all the same: somebody wanted to be served there. */
-static void optional_is_not_for_ports_in_use(void **state)
+TEST_OF(optional_is_not_for_ports_in_use, struct server_fixture *fixture, setup, teardown)
 {
-    struct server_fixture *fixture = *state;
     struct config_listener config = tcp("127.0.0.1", 0);
 
     assert_int_equal(bind_one(fixture, &config), 0);
@@ -257,9 +252,8 @@ static void optional_is_not_for_ports_in_use(void **state)
 /* --- Unix sockets ----------------------------------------------------------------------------- */
 
 /* Only its owner may connect, whatever the umask is; the file goes with the listener. */
-static void unix_socket_is_the_owners(void **state)
+TEST_OF(unix_socket_is_the_owners, struct server_fixture *fixture, setup, teardown)
 {
-    struct server_fixture *fixture = *state;
     const struct config_listener config = local(fixture->path);
     struct stat status;
     const mode_t before = umask(0);
@@ -277,9 +271,8 @@ static void unix_socket_is_the_owners(void **state)
 }
 
 /* What a killed daemon left is replaced. */
-static void stale_socket_is_replaced(void **state)
+TEST_OF(stale_socket_is_replaced, struct server_fixture *fixture, setup, teardown)
 {
-    struct server_fixture *fixture = *state;
     const struct config_listener config = local(fixture->path);
 
     (void)close(listen_on(fixture->path));
@@ -289,9 +282,8 @@ static void stale_socket_is_replaced(void **state)
 }
 
 /* A socket that somebody listens on is his, and stays. */
-static void live_socket_is_refused(void **state)
+TEST_OF(live_socket_is_refused, struct server_fixture *fixture, setup, teardown)
 {
-    struct server_fixture *fixture = *state;
     const struct config_listener config = local(fixture->path);
     const int other = listen_on(fixture->path);
 
@@ -305,9 +297,8 @@ static void live_socket_is_refused(void **state)
 }
 
 /* Nor is a socket of another kind stale only because it cannot be connected to. */
-static void socket_of_another_kind_is_refused(void **state)
+TEST_OF(socket_of_another_kind_is_refused, struct server_fixture *fixture, setup, teardown)
 {
-    struct server_fixture *fixture = *state;
     const struct config_listener config = local(fixture->path);
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     const int other = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -320,9 +311,8 @@ static void socket_of_another_kind_is_refused(void **state)
 }
 
 /* A file that is no socket is not removed, nor what a link leads to. */
-static void other_files_are_refused(void **state)
+TEST_OF(other_files_are_refused, struct server_fixture *fixture, setup, teardown)
 {
-    struct server_fixture *fixture = *state;
     const struct config_listener config = local(fixture->path);
     char target[LOOP_PATH_BYTES + 16];
     struct stat status;
@@ -344,9 +334,8 @@ static void other_files_are_refused(void **state)
     assert_int_equal(access(target, F_OK), 0);
 }
 
-static void missing_directory_is_named(void **state)
+TEST_OF(missing_directory_is_named, struct server_fixture *fixture, setup, teardown)
 {
-    struct server_fixture *fixture = *state;
     struct config_listener config = local("/nonexistent/hearsay/socket");
 
     assert_int_equal(bind_one(fixture, &config), -ERR_SYSTEM);
@@ -360,9 +349,8 @@ static void missing_directory_is_named(void **state)
 /* --- inherited -------------------------------------------------------------------------------- */
 
 /* Sockets of the service manager are served; a Unix one's file is the manager's and stays. */
-static void inherited_sockets_are_served(void **state)
+TEST_OF(inherited_sockets_are_served, struct server_fixture *fixture, setup, teardown)
 {
-    struct server_fixture *fixture = *state;
     struct server *server = &fixture->server;
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     struct inherited_socket inherited = {.descriptor = listen_on(fixture->path), .is_unix = true};
@@ -388,9 +376,8 @@ static void inherited_sockets_are_served(void **state)
     assert_int_equal(access(fixture->path, F_OK), 0);
 }
 
-static void inherited_rubbish_is_refused(void **state)
+TEST_OF(inherited_rubbish_is_refused, struct server_fixture *fixture, setup, teardown)
 {
-    struct server_fixture *fixture = *state;
     const struct inherited_socket inherited = {.descriptor = -1, .is_unix = false};
 
     assert_int_equal(listener_inherit(&fixture->server.listeners[0], &fixture->server.home,
@@ -406,9 +393,8 @@ static void inherited_rubbish_is_refused(void **state)
  * again there is room for the next. The lower limit holds for this process alone, and for the time
  * of the test.
  */
-static void out_of_descriptors(void **state)
+TEST_OF(out_of_descriptors, struct server_fixture *fixture, setup, teardown)
 {
-    struct server_fixture *fixture = *state;
     const struct config_listener config = local(fixture->path);
     struct rlimit before;
     struct peer here;
@@ -442,9 +428,8 @@ static void out_of_descriptors(void **state)
 }
 
 /* Without memory a connection waits, and those behind it; with memory again all come in. */
-static void out_of_memory(void **state)
+TEST_OF(out_of_memory, struct server_fixture *fixture, setup, teardown)
 {
-    struct server_fixture *fixture = *state;
     const struct config_listener config = local(fixture->path);
     struct peer peers[3];
 
@@ -475,9 +460,8 @@ static void out_of_memory(void **state)
 }
 
 /* A listener that is closed while it holds a connection lets go of it. */
-static void closed_while_it_holds_one(void **state)
+TEST_OF(closed_while_it_holds_one, struct server_fixture *fixture, setup, teardown)
 {
-    struct server_fixture *fixture = *state;
     const struct config_listener config = local(fixture->path);
     struct peer peer;
 
@@ -497,26 +481,6 @@ static void closed_while_it_holds_one(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(tcp_over_ipv4),
-        TEST(tcp_over_ipv6),
-        TEST(port_in_use_is_refused),
-        TEST(address_of_another_machine),
-        TEST(optional_is_not_for_ports_in_use),
-        TEST(unix_socket_is_the_owners),
-        TEST(stale_socket_is_replaced),
-        TEST(live_socket_is_refused),
-        TEST(socket_of_another_kind_is_refused),
-        TEST(other_files_are_refused),
-        TEST(missing_directory_is_named),
-        TEST(inherited_sockets_are_served),
-        TEST(inherited_rubbish_is_refused),
-        TEST(out_of_descriptors),
-        TEST(out_of_memory),
-        TEST(closed_while_it_holds_one),
-    };
-
     (void)signal(SIGPIPE, SIG_IGN);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return check_run(NULL, NULL);
 }

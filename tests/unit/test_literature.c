@@ -105,7 +105,7 @@ static uint32_t count_false_claims(const struct words *words, uint32_t m, uint32
  * p. Ours: a sample of wamerican of the same sizes; the wrong claims are within six standard
  * deviations of the formula, and so are the published ones.
  */
-static void test_dictionary(void **state)
+TEST(test_dictionary)
 {
     static const struct {
         double p;
@@ -116,7 +116,6 @@ static void test_dictionary(void **state)
     struct words *words = calloc(1, sizeof *words);
     struct rng rng;
 
-    (void)state;
     assert_non_null(words);
     rng_init(&rng);
     if (!words_read(words, &rng)) {
@@ -208,12 +207,11 @@ static bool claims(uint64_t filter, uint64_t asked)
  * (7), 1970). The tutorial says that 5 is not found because position 2 is 0; it is position 5 that
  * is 0.
  */
-static void test_three_elements(void **state)
+TEST(test_three_elements)
 {
     static const char profile[] = "v1:x=10/3,any=54/1"; /* the second section stays empty */
     uint64_t filter = 0;
 
-    (void)state;
     filter |= filter_of(profile, "x:2", NULL); /* 2, 7, 3 */
     filter |= filter_of(profile, "x:4", NULL); /* 4, 1, 9 */
     filter |= filter_of(profile, "x:9", NULL); /* 9, 1, 4 */
@@ -242,9 +240,8 @@ static void check_two_attributes(const char *profile, bool wrong_is_claimed)
  * 0. With us these filters are sections, and what is stored is a union, as in a node of the tree.
  * The numbers are those of a text on the combined filter; we know of no paper that has them.
  */
-static void test_two_attributes(void **state)
+TEST(test_two_attributes)
 {
-    (void)state;
     check_two_attributes("v1:x=8/2,y=8/2,any=48/1", true);
     check_two_attributes("v1:x=8/2,y=8/2,joint(x,y)=8/2,any=40/1", false);
     assert_int_equal(filter_of("v1:x=8/2,y=8/2,joint(x,y)=8/2,any=40/1", "x:9", "y:7"),
@@ -280,7 +277,7 @@ static uint32_t count_claims(struct rng *rng, uint32_t percent, uint32_t d, uint
  * fill of 0.1, one in 8 at 0.5. These two examples are from an article in a magazine (heise), not
  * from the survey. Within six standard deviations.
  */
-static void test_fill_gives_the_rate(void **state)
+TEST(test_fill_gives_the_rate)
 {
     static const struct {
         uint32_t percent;
@@ -289,7 +286,6 @@ static void test_fill_gives_the_rate(void **state)
     enum { RATE_PROBES = 1000000 };
     struct rng rng;
 
-    (void)state;
     rng_init(&rng);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         double expected = rows[i].rate * RATE_PROBES;
@@ -302,12 +298,11 @@ static void test_fill_gives_the_rate(void **state)
 
 /* 10^8 entries at 1 % need about 120 MB, less than 10 bits an entry: Bloom 1970, Broder and
  * Mitzenmacher 2004 (9.6 bits an element). */
-static void test_hundred_million(void **state)
+TEST(test_hundred_million)
 {
     const uint32_t n = 100000000;
     uint32_t m = 0;
 
-    (void)state;
     assert_int_equal(sizing_bits(n, 0.01, &m), 0);
     assert_true((double)m / n > 9.5 && (double)m / n < 10);
     assert_true(m / 8 > 119000000 && m / 8 < 121000000);
@@ -317,19 +312,8 @@ static void test_hundred_million(void **state)
 
 /* The thesis on the BloomFilterTree (Greif, LMU 2016) fills filters with 50 words and chooses
  * d = ceil(m/n ln 2): 4 for 256 bits, 8 for 512. */
-static void test_chosen_hashes(void **state)
+TEST(test_chosen_hashes)
 {
-    (void)state;
     assert_int_equal(sizing_hashes(256, 50), 4);
     assert_int_equal(sizing_hashes(512, 50), 8);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_dictionary),      cmocka_unit_test(test_three_elements),
-        cmocka_unit_test(test_two_attributes),  cmocka_unit_test(test_fill_gives_the_rate),
-        cmocka_unit_test(test_hundred_million), cmocka_unit_test(test_chosen_hashes),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

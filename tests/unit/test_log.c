@@ -57,11 +57,10 @@ static const char *take_text(void)
     return text + strlen("Z info: ");
 }
 
-static void test_form(void **state)
+TEST_WITH(test_form, set_up, tear_down)
 {
     const char *line;
 
-    (void)state;
     log_warning("%d hosts", 3);
     line = take();
     /* 2026-11-20T14:05:09.123Z warning: 3 hosts */
@@ -72,9 +71,8 @@ static void test_form(void **state)
     assert_string_equal(line + 23, "Z warning: 3 hosts\n");
 }
 
-static void test_level(void **state)
+TEST_WITH(test_level, set_up, tear_down)
 {
-    (void)state;
     log_debug("not shown");
     assert_string_equal(take(), "");
     log_set_level(LOG_LEVEL_DEBUG);
@@ -90,12 +88,11 @@ static void test_level(void **state)
 }
 
 /* Opens at once, then every ten seconds, and counts what it withheld. */
-static void test_gate(void **state)
+TEST(test_gate)
 {
     struct log_gate gate = {0};
     uint64_t withheld = 99;
 
-    (void)state;
     assert_true(log_gate_opens(&gate, 5, &withheld));
     assert_int_equal(withheld, 0);
     for (int64_t now_ms = 5; now_ms < 10005; now_ms += 1000) {
@@ -109,12 +106,11 @@ static void test_gate(void **state)
 }
 
 /* JOURNAL_STREAM counts only while standard error is that very stream. */
-static void test_journal(void **state)
+TEST_WITH(test_journal, set_up, tear_down)
 {
     struct stat status;
     char stream[64];
 
-    (void)state;
     assert_int_equal(fstat(STDERR_FILENO, &status), 0);
     (void)snprintf(stream, sizeof(stream), "%ju:%ju", (uintmax_t)status.st_dev,
                    (uintmax_t)status.st_ino);
@@ -157,9 +153,8 @@ static const struct {
     {"\xf4\x90\x80\x80", "\\xf4\\x90\\x80\\x80\n"},
 };
 
-static void test_escape(void **state)
+TEST_WITH(test_escape, set_up, tear_down)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(escape_cases) / sizeof(escape_cases[0]); i++) {
         log_info("%s", escape_cases[i].text);
         assert_string_equal(take_text(), escape_cases[i].shown);
@@ -167,12 +162,11 @@ static void test_escape(void **state)
 }
 
 /* 1000 bytes are shown whole; of more, as much as leaves room for the dots. */
-static void test_cut(void **state)
+TEST_WITH(test_cut, set_up, tear_down)
 {
     char text[3001];
     const char *shown;
 
-    (void)state;
     memset(text, 'x', sizeof(text));
     text[1000] = '\0';
     log_info("%s", text);
@@ -196,11 +190,10 @@ static void test_cut(void **state)
 }
 
 /* At whatever byte it is cut, it is cut between characters. */
-static void test_cut_between_characters(void **state)
+TEST_WITH(test_cut_between_characters, set_up, tear_down)
 {
     char text[1200];
 
-    (void)state;
     for (size_t before = 990; before <= 1001; before++) {
         const char *shown;
 
@@ -216,19 +209,4 @@ static void test_cut_between_characters(void **state)
         }
         assert_string_equal(shown, "...\n");
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_form, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_level, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_journal, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_escape, set_up, tear_down),
-        cmocka_unit_test(test_gate),
-        cmocka_unit_test_setup_teardown(test_cut, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_cut_between_characters, set_up, tear_down),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

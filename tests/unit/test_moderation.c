@@ -2,16 +2,13 @@
 /* What is known of messages besides, and who has reported what. */
 #include "daemon/host/moderation.h"
 #include "daemon/host/service.h"
+#include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/rng.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/err.h"
 
@@ -26,7 +23,7 @@ static struct moderated make(uint32_t number, enum persist_state state)
 }
 
 /* Random puts and removals against a plain table. */
-static void test_against_a_table(void **state)
+TEST(test_against_a_table)
 {
     static struct moderated table[IDS];
     static bool there[IDS];
@@ -34,7 +31,6 @@ static void test_against_a_table(void **state)
     struct rng rng;
     struct moderation_counts counts;
     struct moderation_counts expected = {0};
-    (void)state;
 
     rng_init(&rng);
     moderation_init(&moderation, alloc_system(), 7);
@@ -74,12 +70,11 @@ static void test_against_a_table(void **state)
 }
 
 /* Without memory nothing changes, and nothing is lost. */
-static void test_without_memory(void **state)
+TEST(test_without_memory)
 {
     const struct moderated one = make(1, PERSIST_HIDDEN);
     struct moderation moderation;
     struct fail_alloc alloc;
-    (void)state;
 
     for (size_t n = 1;; n++) {
         fail_alloc_init(&alloc);
@@ -112,11 +107,10 @@ static bool note(struct reports *reports, uint32_t id, uint32_t sender)
 }
 
 /* Each sender counts once for a message, until some thousand others have come. */
-static void test_reports(void **state)
+TEST(test_reports)
 {
     struct reports *reports = malloc(sizeof(*reports));
     const uint8_t id[MESSAGE_ID_BYTES] = {0};
-    (void)state;
 
     assert_non_null(reports);
     reports_init(reports);
@@ -138,15 +132,4 @@ static void test_reports(void **state)
     }
     assert_true(note(reports, 0, 1)); /* forgotten */
     free(reports);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_against_a_table),
-        cmocka_unit_test(test_without_memory),
-        cmocka_unit_test(test_reports),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,7 +26,7 @@ static struct nearest_candidate candidate(uint32_t shared, uint32_t all, int64_t
 }
 
 /* More similar, then newer, then smaller id as unsigned bytes, then the earlier part. */
-static void test_order(void **state)
+TEST(test_order)
 {
     struct nearest_candidate in_order[] = {
         candidate(2, 2, 0, 9, 0),         candidate(3, 4, 5, 9, 0),
@@ -37,7 +37,6 @@ static void test_order(void **state)
     };
     const size_t count = sizeof in_order / sizeof in_order[0];
 
-    (void)state;
     for (size_t i = 0; i < count; i++) {
         for (size_t j = 0; j < count; j++) {
             int order = nearest_compare(&in_order[i], &in_order[j]);
@@ -78,12 +77,11 @@ static void check_against_sort(struct rng *rng, uint32_t k, uint32_t count)
     nearest_deinit(&nearest);
 }
 
-static void test_the_k_best_of_a_sort(void **state)
+TEST(test_the_k_best_of_a_sort)
 {
     static const uint32_t ks[] = {1, 2, 3, 10, 64, MANY, MANY + 1};
     struct rng rng;
 
-    (void)state;
     rng_init(&rng);
     for (size_t i = 0; i < sizeof ks / sizeof ks[0]; i++) {
         for (uint32_t round = 0; round < 50; round++) {
@@ -92,14 +90,13 @@ static void test_the_k_best_of_a_sort(void **state)
     }
 }
 
-static void test_holds_and_clear(void **state)
+TEST(test_holds_and_clear)
 {
     struct nearest nearest;
     struct nearest_candidate a = candidate(1, 2, 0, 1, 0);
     struct nearest_candidate b = candidate(1, 3, 0, 2, 1);
     struct nearest_candidate c = candidate(1, 4, 0, 3, 0);
 
-    (void)state;
     assert_int_equal(nearest_init(&nearest, alloc_system(), 2, 0), 0);
     assert_null(nearest_worst(&nearest));
     assert_true(nearest_offer(&nearest, &a));
@@ -119,7 +116,7 @@ static void test_holds_and_clear(void **state)
 }
 
 /* A message that is offered again stays once, at its best, and takes nobody else's place. */
-static void test_once(void **state)
+TEST(test_once)
 {
     struct nearest nearest;
     struct nearest_candidate a = candidate(1, 4, 0, 1, 0);
@@ -128,7 +125,6 @@ static void test_once(void **state)
     struct nearest_candidate better = candidate(1, 2, 0, 1, 1);
     struct nearest_candidate elsewhere = candidate(1, 2, 0, 1, 2);
 
-    (void)state;
     better.source = 0; /* another part, the same messages */
     assert_int_equal(nearest_init(&nearest, alloc_system(), 3, 0), 0);
     assert_true(nearest_offer_once(&nearest, &a));
@@ -153,7 +149,7 @@ static struct nearest_candidate of_sender(struct nearest_candidate made, uint32_
 }
 
 /* A sender keeps its best ones, in whatever order they come; nobody's are not counted. */
-static void test_share(void **state)
+TEST(test_share)
 {
     struct nearest nearest;
     struct nearest_candidate worst = of_sender(candidate(1, 6, 0, 1, 0), 7);
@@ -162,7 +158,6 @@ static void test_share(void **state)
     struct nearest_candidate nobodys = candidate(1, 8, 0, 4, 0);
     struct nearest_candidate nobodys_other = candidate(1, 9, 0, 5, 0);
 
-    (void)state;
     assert_int_equal(nearest_init(&nearest, alloc_system(), 4, 1), 0);
     assert_true(nearest_offer(&nearest, &middle));
     assert_false(nearest_is_capped(&nearest));
@@ -184,14 +179,13 @@ static void test_share(void **state)
 }
 
 /* What is passed over but would not have been among the k best is no loss. */
-static void test_share_without_loss(void **state)
+TEST(test_share_without_loss)
 {
     struct nearest nearest;
     struct nearest_candidate own = of_sender(candidate(1, 3, 0, 1, 0), 7);
     struct nearest_candidate own_worse = of_sender(candidate(1, 5, 0, 2, 0), 7);
     struct nearest_candidate other = of_sender(candidate(1, 2, 0, 3, 0), 8);
 
-    (void)state;
     assert_int_equal(nearest_init(&nearest, alloc_system(), 2, 1), 0);
     assert_true(nearest_offer(&nearest, &own));
     assert_false(nearest_offer(&nearest, &own_worse));
@@ -202,14 +196,13 @@ static void test_share_without_loss(void **state)
 }
 
 /* Passed over as one part found it, taken as another did: then it is not missing. */
-static void test_share_and_parts(void **state)
+TEST(test_share_and_parts)
 {
     struct nearest nearest;
     struct nearest_candidate own = of_sender(candidate(1, 3, 0, 1, 0), 7);
     struct nearest_candidate far = of_sender(candidate(1, 5, 0, 2, 0), 7);
     struct nearest_candidate near = of_sender(candidate(1, 2, 0, 2, 1), 7);
 
-    (void)state;
     near.source = 0;
     assert_int_equal(nearest_init(&nearest, alloc_system(), 3, 1), 0);
     assert_true(nearest_offer_once(&nearest, &own));
@@ -221,27 +214,15 @@ static void test_share_and_parts(void **state)
     nearest_deinit(&nearest);
 }
 
-static void test_memory(void **state)
+TEST(test_memory)
 {
     struct fail_alloc fail;
     struct nearest nearest = {0};
 
-    (void)state;
     fail_alloc_init(&fail);
     fail_alloc_arm(&fail, 1);
     assert_int_equal(nearest_init(&nearest, &fail.alloc, 5, 0), -ERR_NOMEM);
     assert_int_equal(nearest_init(&nearest, &fail.alloc, 5, 0), 0);
     nearest_deinit(&nearest);
     assert_int_equal(fail.live_bytes, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),           cmocka_unit_test(test_the_k_best_of_a_sort),
-        cmocka_unit_test(test_holds_and_clear), cmocka_unit_test(test_once),
-        cmocka_unit_test(test_share),           cmocka_unit_test(test_share_without_loss),
-        cmocka_unit_test(test_share_and_parts), cmocka_unit_test(test_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -99,12 +99,11 @@ static enum neighbour_message first(const struct datagram *datagram, struct neig
     return next(datagram, &offset, out);
 }
 
-static void messages_are_read_in_order(void **state)
+TEST(messages_are_read_in_order)
 {
     struct datagram datagram = {.count = 0};
     struct neighbour neighbour;
     size_t offset = 0;
-    (void)state;
 
     add_neighbour(&datagram, RTM_NEWNEIGH, 4, 9, NUD_REACHABLE, link_a);
     add_number(&datagram, NLMSG_ERROR, 0, 0); /* an acknowledgement */
@@ -130,7 +129,7 @@ static void messages_are_read_in_order(void **state)
 }
 
 /* Entries of multicast, and those whose address nobody has answered for, name no device. */
-static void only_known_states_have_a_link(void **state)
+TEST(only_known_states_have_a_link)
 {
     static const struct {
         uint16_t state;
@@ -140,7 +139,6 @@ static void only_known_states_have_a_link(void **state)
                  {NUD_NOARP, false},      {NUD_PERMANENT, true}, {NUD_NONE, false}};
     static const uint8_t none[6] = {0};
     struct neighbour neighbour;
-    (void)state;
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct datagram datagram = {.count = 0};
@@ -161,7 +159,7 @@ static void set_about(struct datagram *datagram, const struct ndmsg *about)
     memcpy(datagram->bytes + sizeof(struct nlmsghdr), about, sizeof(*about));
 }
 
-static void other_entries_are_skipped(void **state)
+TEST(other_entries_are_skipped)
 {
     static const struct ndmsg others[] = {
         {.ndm_family = AF_BRIDGE, .ndm_ifindex = 3, .ndm_state = NUD_REACHABLE},
@@ -173,7 +171,6 @@ static void other_entries_are_skipped(void **state)
          .ndm_state = NUD_REACHABLE,
          .ndm_flags = NTF_PROXY}};
     struct neighbour neighbour;
-    (void)state;
 
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
         struct datagram datagram = {.count = 0};
@@ -183,7 +180,7 @@ static void other_entries_are_skipped(void **state)
     }
 }
 
-static void answers_may_fail(void **state)
+TEST(answers_may_fail)
 {
     static const struct {
         uint16_t type;
@@ -196,7 +193,6 @@ static void answers_may_fail(void **state)
                  {NLMSG_ERROR, 0, -16, NEIGHBOUR_REFUSED},
                  {NLMSG_ERROR, 0, 0, NEIGHBOUR_END}};
     struct neighbour neighbour;
-    (void)state;
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct datagram datagram = {.count = 0};
@@ -206,11 +202,10 @@ static void answers_may_fail(void **state)
 }
 
 /* A datagram that ends too early is malformed, wherever it ends, and nothing behind it is read. */
-static void truncated_messages_are_malformed(void **state)
+TEST(truncated_messages_are_malformed)
 {
     struct datagram whole = {.count = 0};
     struct neighbour neighbour;
-    (void)state;
 
     add_neighbour(&whole, RTM_NEWNEIGH, 6, 1, NUD_REACHABLE, link_a);
     for (size_t count = 1; count < whole.count; count++) {
@@ -223,14 +218,13 @@ static void truncated_messages_are_malformed(void **state)
 }
 
 /* Each length of the message in turn says too little or too much. */
-static void lying_lengths_are_malformed(void **state)
+TEST(lying_lengths_are_malformed)
 {
     const size_t attributes = sizeof(struct nlmsghdr) + sizeof(struct ndmsg);
     static const uint32_t wrong[] = {0, 1, 15, 1000, UINT32_MAX, UINT32_MAX - 2};
     static const uint16_t wrong_attribute[] = {0, 1, 3, 1000, UINT16_MAX};
     struct datagram whole = {.count = 0};
     struct neighbour neighbour;
-    (void)state;
 
     add_neighbour(&whole, RTM_NEWNEIGH, 4, 1, NUD_REACHABLE, link_a);
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
@@ -254,14 +248,13 @@ static void lying_lengths_are_malformed(void **state)
     }
 }
 
-static void a_long_link_is_malformed(void **state)
+TEST(a_long_link_is_malformed)
 {
     struct datagram datagram = {.count = 0};
     struct nlmsghdr head = {.nlmsg_type = RTM_NEWNEIGH};
     struct ndmsg about = {.ndm_family = AF_INET, .ndm_ifindex = 1, .ndm_state = NUD_STALE};
     uint8_t link[NEIGHBOUR_LINK_BYTES_MAX + 1] = {1};
     struct neighbour neighbour;
-    (void)state;
 
     add(&datagram, &head, sizeof(head));
     add(&datagram, &about, sizeof(about));
@@ -272,10 +265,9 @@ static void a_long_link_is_malformed(void **state)
 }
 
 /* Whatever the bytes are, reading ends, and stays within them. */
-static void changed_bytes_are_read_safely(void **state)
+TEST(changed_bytes_are_read_safely)
 {
     struct rng rng;
-    (void)state;
 
     rng_init(&rng);
     for (int round = 0; round < 20000; round++) {
@@ -349,10 +341,9 @@ static uint64_t device_of(const struct neighbour_table *table, uint8_t family, u
     return device;
 }
 
-static void addresses_of_a_link_are_one_device(void **state)
+TEST(addresses_of_a_link_are_one_device)
 {
     struct neighbour_table *table = make(16);
-    (void)state;
 
     apply(table, 4, 1, 3, link_a);
     apply(table, 6, 1, 3, link_a);
@@ -377,12 +368,11 @@ static void addresses_of_a_link_are_one_device(void **state)
     neighbour_table_free(table);
 }
 
-static void an_address_on_two_links_is_ambiguous(void **state)
+TEST(an_address_on_two_links_is_ambiguous)
 {
     struct neighbour_table *table = make(16);
     struct neighbour wanted = neighbour_of(6, 1, 0, NULL);
     uint64_t device = 0;
-    (void)state;
 
     apply(table, 6, 1, 3, link_a);
     apply(table, 6, 1, 4, link_b);
@@ -393,12 +383,11 @@ static void an_address_on_two_links_is_ambiguous(void **state)
     neighbour_table_free(table);
 }
 
-static void numbers_depend_on_the_key(void **state)
+TEST(numbers_depend_on_the_key)
 {
     static const uint8_t other_key[NEIGHBOUR_KEY_BYTES] = {8};
     struct neighbour_table *table = make(4);
     struct neighbour_table *other = NULL;
-    (void)state;
 
     assert_int_equal(neighbour_table_new(alloc_system(), 4, other_key, &other), 0);
     apply(table, 4, 1, 3, link_a);
@@ -409,11 +398,10 @@ static void numbers_depend_on_the_key(void **state)
 }
 
 /* A full table takes no further address, says so, and has room again after the next filling. */
-static void the_table_is_bounded(void **state)
+TEST(the_table_is_bounded)
 {
     static const uint8_t elsewhere[8] = {0x20, 0x01};
     struct neighbour_table *table = make(8);
-    (void)state;
 
     for (uint8_t last = 1; last <= 200; last++) {
         apply(table, 6, last, 3, link_a);
@@ -438,10 +426,9 @@ static void the_table_is_bounded(void **state)
     neighbour_table_free(table);
 }
 
-static void connected_addresses_are_counted(void **state)
+TEST(connected_addresses_are_counted)
 {
     struct neighbour_table *table = make(64);
-    (void)state;
 
     for (uint8_t last = 1; last <= 10; last++) {
         apply(table, 6, last, 3, link_a);
@@ -462,13 +449,12 @@ static void connected_addresses_are_counted(void **state)
 }
 
 /* Random changes, against a plain array. */
-static void the_table_agrees_with_a_list(void **state)
+TEST(the_table_agrees_with_a_list)
 {
     enum { LASTS = 60, INTERFACES = 3, STEPS = 20000, ROOM = 256 };
     uint8_t list[LASTS][INTERFACES] = {{0}}; /* 0: no entry, otherwise the last byte of the link */
     struct neighbour_table *table = make(ROOM);
     struct rng rng;
-    (void)state;
 
     rng_init(&rng);
     for (int step = 0; step < STEPS; step++) {
@@ -509,11 +495,10 @@ static void the_table_agrees_with_a_list(void **state)
     neighbour_table_free(table);
 }
 
-static void memory_that_runs_out(void **state)
+TEST(memory_that_runs_out)
 {
     struct neighbour_table *table = NULL;
     struct fail_alloc fail;
-    (void)state;
 
     fail_alloc_init(&fail);
     for (size_t n = 1; n <= 3; n++) {
@@ -543,14 +528,13 @@ ssize_t __wrap_recvmsg(int descriptor, struct msghdr *message, int flags)
 
 /* An address that has no entry is looked for in the news of the kernel, which costs a system call.
  * Those of loopback, such as phones behind a proxy of this machine, never have one. */
-static void loopback_is_not_looked_up(void **state)
+TEST(loopback_is_not_looked_up)
 {
     static const uint8_t ipv4[][4] = {{192, 0, 2, 7}, {127, 0, 0, 1}, {127, 9, 8, 7}};
     static const uint8_t ipv6[][16] = {{0xfd, [15] = 1}, {[15] = 1}};
     struct devices *devices = NULL;
     uv_loop_t loop;
     uint64_t device = 0;
-    (void)state;
 
     assert_int_equal(uv_loop_init(&loop), 0);
     assert_int_equal(devices_open(alloc_system(), &loop, key, &devices), 0);
@@ -575,27 +559,8 @@ static void loopback_is_not_looked_up(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(messages_are_read_in_order),
-        cmocka_unit_test(only_known_states_have_a_link),
-        cmocka_unit_test(other_entries_are_skipped),
-        cmocka_unit_test(answers_may_fail),
-        cmocka_unit_test(truncated_messages_are_malformed),
-        cmocka_unit_test(lying_lengths_are_malformed),
-        cmocka_unit_test(a_long_link_is_malformed),
-        cmocka_unit_test(changed_bytes_are_read_safely),
-        cmocka_unit_test(addresses_of_a_link_are_one_device),
-        cmocka_unit_test(an_address_on_two_links_is_ambiguous),
-        cmocka_unit_test(numbers_depend_on_the_key),
-        cmocka_unit_test(the_table_is_bounded),
-        cmocka_unit_test(connected_addresses_are_counted),
-        cmocka_unit_test(the_table_agrees_with_a_list),
-        cmocka_unit_test(memory_that_runs_out),
-        cmocka_unit_test(loopback_is_not_looked_up),
-    };
-
     if (sodium_init() < 0) {
         return 1;
     }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return check_run(NULL, NULL);
 }

@@ -14,68 +14,39 @@
 #include "core/base/err.h"
 #include "daemon/system/notify.h"
 #include "daemon/system/reason.h"
-#include "tests/lib/check.h"
+#include "tests/unit/notices.h"
 
 enum { FIRST_INHERITED = 3 };
 
 /* --- notices ---------------------------------------------------------------------------------- */
 
-/* A datagram socket with an abstract address, in NOTIFY_SOCKET. */
-static int listen_for_notices(void)
+TEST(test_notices)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    int descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    int length = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "hearsay-test-%ld",
-                          (long)getpid());
-    char name[sizeof(address.sun_path) + 1];
-
-    assert_true(descriptor >= 0);
-    assert_int_equal(
-        bind(descriptor, (struct sockaddr *)&address,
-             (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1U + (unsigned)length)),
-        0);
-    (void)snprintf(name, sizeof(name), "@%s", address.sun_path + 1);
-    setenv("NOTIFY_SOCKET", name, 1);
-    return descriptor;
-}
-
-/* Sending is synchronous: what was sent is there, or nothing was. */
-static const char *take(int descriptor)
-{
-    static char text[512];
-    ssize_t length = recv(descriptor, text, sizeof(text) - 1, 0);
-
-    text[length > 0 ? length : 0] = '\0';
-    return text;
-}
-
-static void test_notices(void **state)
-{
-    int descriptor = listen_for_notices();
+    int descriptor = notices_listen();
     unsigned long long microseconds = 0;
     char rest[64] = "";
     char long_name[200] = "";
 
-    (void)state;
     notify_ready("serving 2 hosts");
 #if HEARSAY_SYSTEMD
-    assert_string_equal(take(descriptor), "READY=1\nSTATUS=serving 2 hosts");
+    assert_string_equal(notices_take(descriptor), "READY=1\nSTATUS=serving 2 hosts");
     notify_reloading();
-    assert_int_equal(
-        sscanf(take(descriptor), "RELOADING=1\nMONOTONIC_USEC=%llu\n%63s", &microseconds, rest), 2);
+    assert_int_equal(sscanf(notices_take(descriptor), "RELOADING=1\nMONOTONIC_USEC=%llu\n%63s",
+                            &microseconds, rest),
+                     2);
     assert_true(microseconds > 0);
     assert_string_equal(rest, "STATUS=Reloading");
     notify_watchdog();
-    assert_string_equal(take(descriptor), "WATCHDOG=1");
+    assert_string_equal(notices_take(descriptor), "WATCHDOG=1");
     notify_stopping("committing");
-    assert_string_equal(take(descriptor), "STOPPING=1\nSTATUS=committing");
+    assert_string_equal(notices_take(descriptor), "STOPPING=1\nSTATUS=committing");
     assert_non_null(getenv("NOTIFY_SOCKET"));
 #else
-    assert_string_equal(take(descriptor), "");
+    assert_string_equal(notices_take(descriptor), "");
     notify_reloading();
     notify_watchdog();
     notify_stopping("committing");
-    assert_string_equal(take(descriptor), "");
+    assert_string_equal(notices_take(descriptor), "");
     (void)microseconds;
     (void)rest;
 #endif
@@ -93,11 +64,10 @@ static void test_notices(void **state)
     unsetenv("NOTIFY_SOCKET");
 }
 
-static void test_watchdog_interval(void **state)
+TEST(test_watchdog_interval)
 {
     char pid[32];
 
-    (void)state;
     unsetenv("WATCHDOG_USEC");
     unsetenv("WATCHDOG_PID");
     assert_int_equal(notify_watchdog_interval_ms(), 0);
@@ -196,13 +166,12 @@ static void inherit(const int *sockets, size_t count, size_t room, struct answer
     (void)close(ends[1]);
 }
 
-static void test_none_inherited(void **state)
+TEST(test_none_inherited)
 {
     struct inherited_socket sockets[4];
     char reason[REASON_BYTES];
     size_t count = 7;
 
-    (void)state;
     unsetenv("LISTEN_FDS");
     unsetenv("LISTEN_PID");
     assert_int_equal(inherited_take_sockets(sockets, 4, &count, reason), 0);
@@ -216,12 +185,11 @@ static void test_none_inherited(void **state)
     unsetenv("LISTEN_PID");
 }
 
-static void test_inherited(void **state)
+TEST(test_inherited)
 {
     struct answer answer;
     const int sockets[] = {open_tcp(true), open_unix()};
 
-    (void)state;
     inherit(sockets, 2, 4, &answer);
     assert_int_equal(answer.result, 0);
 #if HEARSAY_SYSTEMD
@@ -248,11 +216,10 @@ static void check_refused(int first, int second, size_t room, const char *reason
     assert_string_equal(answer.reason, reason);
 }
 
-static void test_inherited_refused(void **state)
+TEST(test_inherited_refused)
 {
     int datagram = socket(AF_UNIX, SOCK_DGRAM, 0);
 
-    (void)state;
     check_refused(open_tcp(true), open_tcp(true), 1,
                   "2 sockets were inherited; at most 1 are served");
     check_refused(open_tcp(true), open_tcp(false), 4,
@@ -264,18 +231,3 @@ static void test_inherited_refused(void **state)
                   "inherited descriptor 3 is not a socket");
 }
 #endif
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_notices),
-        cmocka_unit_test(test_watchdog_interval),
-        cmocka_unit_test(test_none_inherited),
-        cmocka_unit_test(test_inherited),
-#if HEARSAY_SYSTEMD
-        cmocka_unit_test(test_inherited_refused),
-#endif
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

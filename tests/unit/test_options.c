@@ -42,9 +42,8 @@ static void clear_environment(void)
 
 /* --- parsing ---------------------------------------------------------------------------------- */
 
-static void test_none(void **state)
+TEST(test_none)
 {
-    (void)state;
     assert_int_equal(parse(""), 0);
     assert_int_equal(options.common.action, SETTINGS_RUN);
     assert_null(options.common.config);
@@ -53,7 +52,7 @@ static void test_none(void **state)
     assert_int_equal(options.common.value_count, 0);
 }
 
-static void test_all(void **state)
+TEST(test_all)
 {
     static const char *const values[][2] = {{"data", "d"},
                                             {"listen", "127.0.0.1:1"},
@@ -61,7 +60,6 @@ static void test_all(void **state)
                                             {"log_level", "debug"},
                                             {"durability", "relaxed"}};
 
-    (void)state;
     assert_int_equal(parse("--config a.conf --data=d --listen 127.0.0.1:1 --listen=[::1]:2 "
                            "--log-level debug --durability relaxed --check-config"),
                      0);
@@ -112,9 +110,8 @@ static const struct {
     {"--print-reference html", "--print-reference: must be markdown, mdoc or example; not `html`"},
 };
 
-static void test_actions_and_refusals(void **state)
+TEST(test_actions_and_refusals)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(action_cases) / sizeof(action_cases[0]); i++) {
         assert_int_equal(parse(action_cases[i].line), 0);
         assert_int_equal(options.common.action, action_cases[i].action);
@@ -138,12 +135,11 @@ static void write_file(char *path, const char *text)
 }
 
 /* The command line stands above the file; what it does not name stays. */
-static void test_above_file(void **state)
+TEST(test_above_file)
 {
     char path[] = "/tmp/test_options.XXXXXX";
     char line[256];
 
-    (void)state;
     clear_environment();
     write_file(path, "[daemon]\ndata = /from/file\nlisten = 127.0.0.1:1\nlisten = /from/socket\n"
                      "log_level = error\n[limits]\nk = 7\n");
@@ -173,11 +169,10 @@ static void test_above_file(void **state)
     assert_string_equal(config.data, "/from/line");
 }
 
-static void test_default_file(void **state)
+TEST(test_default_file)
 {
     char path[] = "/tmp/test_options.XXXXXX";
 
-    (void)state;
     write_file(path, "[limits]\nk = 8\n");
     assert_int_equal(parse("--data /d"), 0);
     options.common.config_none = path;
@@ -189,9 +184,8 @@ static void test_default_file(void **state)
     assert_string_equal(config.common.file, "");
 }
 
-static void test_default_data(void **state)
+TEST(test_default_data)
 {
-    (void)state;
     clear_environment();
     assert_int_equal(parse(""), 0);
     options.common.config_none = "/nonexistent/file";
@@ -218,9 +212,8 @@ static void test_default_data(void **state)
 }
 
 /* Relative paths of the command line count from the working directory. */
-static void test_relative_paths(void **state)
+TEST(test_relative_paths)
 {
-    (void)state;
     assert_int_equal(chdir("/tmp"), 0);
     assert_int_equal(parse("--data ./d --listen ./s --listen ../run/t"), 0);
     options.common.config_none = "/nonexistent/file";
@@ -235,7 +228,7 @@ static void test_relative_paths(void **state)
     assert_string_equal(config.data, "/d");
 }
 
-static void test_values_refused(void **state)
+TEST(test_values_refused)
 {
     static const struct {
         const char *line;
@@ -248,7 +241,6 @@ static void test_values_refused(void **state)
         {"--listen 127.0.0.1:1 --listen 127.0.0.1:1", "is already among them"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         assert_int_equal(parse(cases[i].line), 0);
         options.common.config_none = "/nonexistent/file";
@@ -295,9 +287,8 @@ static void check_answer(const char *line, bool needs_config, const char *part)
     free(text);
 }
 
-static void test_answers(void **state)
+TEST(test_answers)
 {
-    (void)state;
     check_answer("--version", false, "hearsayd " HEARSAY_VERSION "\n");
     check_answer("--help", false, "  --listen ADDRESS    listen on ");
     check_answer("--print-reference markdown", false, "| `ttl_default` | 1s to 3650d | `24h` |");
@@ -309,21 +300,4 @@ static void test_answers(void **state)
     check_answer("--print-config --data /d", true, "\ndata = /d\n");
     check_answer("--print-config cafe", false, "\nevict = oldest\n");
     check_answer("--data /d", false, NULL);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_none),
-        cmocka_unit_test(test_all),
-        cmocka_unit_test(test_actions_and_refusals),
-        cmocka_unit_test(test_above_file),
-        cmocka_unit_test(test_default_file),
-        cmocka_unit_test(test_default_data),
-        cmocka_unit_test(test_relative_paths),
-        cmocka_unit_test(test_values_refused),
-        cmocka_unit_test(test_answers),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

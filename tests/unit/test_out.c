@@ -10,9 +10,8 @@
 #include "tests/lib/check.h"
 
 /* Times print and read back, whatever the year. */
-static void test_times(void **state)
+TEST(test_times)
 {
-    (void)state;
     static const struct {
         int64_t ms;
         const char *text;
@@ -48,9 +47,8 @@ static void test_times(void **state)
     assert_string_equal(text, "292278994-08-17T07:12:55.807Z");
 }
 
-static void test_time_mistakes(void **state)
+TEST(test_time_mistakes)
 {
-    (void)state;
     int64_t ms = 0;
     assert_int_equal(when_parse("2026-11-20T14:05Z", &ms), 0);
     assert_int_equal(when_parse("2026-11-20T14:05:09.5Z", &ms), 0);
@@ -75,9 +73,8 @@ static void test_time_mistakes(void **state)
 }
 
 /* A server's times may lie as far apart as they can be said. */
-static void test_differences(void **state)
+TEST(test_differences)
 {
-    (void)state;
     static const struct {
         int64_t later_ms, earlier_ms, difference_ms;
     } cases[] = {{5, 3, 2},
@@ -101,9 +98,8 @@ static void test_differences(void **state)
     }
 }
 
-static void test_small_texts(void **state)
+TEST(test_small_texts)
 {
-    (void)state;
     char text[WHEN_BYTES];
     static const struct {
         int64_t ms;
@@ -160,9 +156,8 @@ static void sink_check(struct sink *sink, const char *expected)
     free(sink->text);
 }
 
-static void test_bar(void **state)
+TEST(test_bar)
 {
-    (void)state;
     struct sink sink;
     sink_open(&sink);
     out_similarity(&sink.out, 1000000, 2);
@@ -194,9 +189,8 @@ static void fill_result(struct hearsay_result *result)
 }
 
 /* The keys of a result, in their order; text that is not UTF-8 as base64. */
-static void test_json(void **state)
+TEST(test_json)
 {
-    (void)state;
     struct sink sink;
     struct hearsay_result result;
     fill_result(&result);
@@ -225,9 +219,8 @@ static void test_json(void **state)
 }
 
 /* Lines of at most the terminal's width, and every word of the text. */
-static void test_fold(void **state)
+TEST(test_fold)
 {
-    (void)state;
     static const struct {
         size_t width;
         const char *text;
@@ -253,9 +246,8 @@ static void test_fold(void **state)
 }
 
 /* A reader that is gone is told from a full disk. */
-static void test_no_reader(void **state)
+TEST(test_no_reader)
 {
-    (void)state;
     struct out out;
     int ends[2];
     assert_int_equal(pipe(ends), 0);
@@ -271,9 +263,8 @@ static void test_no_reader(void **state)
 }
 
 /* A disk that is full is noticed. */
-static void test_write_error(void **state)
+TEST(test_write_error)
 {
-    (void)state;
     struct out out;
     FILE *full = fopen("/dev/full", "w");
     if (full == NULL) {
@@ -283,16 +274,4 @@ static void test_write_error(void **state)
     (void)fputs("text", full);
     assert_int_equal(out_flush(&out), OUT_WRITE);
     (void)fclose(full);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_times),       cmocka_unit_test(test_time_mistakes),
-        cmocka_unit_test(test_differences), cmocka_unit_test(test_small_texts),
-        cmocka_unit_test(test_bar),         cmocka_unit_test(test_json),
-        cmocka_unit_test(test_write_error), cmocka_unit_test(test_fold),
-        cmocka_unit_test(test_no_reader),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -95,9 +95,8 @@ static int filtered(void)
     return 0;
 }
 
-static void test_filter_refuses_what_a_store_never_needs(void **state)
+TEST(test_filter_refuses_what_a_store_never_needs)
 {
-    (void)state;
     skip_without_filter();
     assert_int_equal(in_child(filtered), 0);
 }
@@ -128,9 +127,8 @@ static int filtered_in_other_threads(void)
     return 0;
 }
 
-static void test_filter_holds_for_threads_that_were_there(void **state)
+TEST(test_filter_holds_for_threads_that_were_there)
 {
-    (void)state;
     skip_without_filter();
     assert_int_equal(in_child(filtered_in_other_threads), 0);
 }
@@ -191,20 +189,18 @@ static int loop_without_a_ring(void)
 }
 
 /* A libuv before 1.45 has no rings; integration/privilege plays a later one. */
-static void test_loop_runs_under_the_filter(void **state)
+TEST(test_loop_runs_under_the_filter)
 {
-    (void)state;
     skip_without_filter();
     assert_int_equal(in_child(loop_without_a_ring), 0);
 }
 
 /* --- users ------------------------------------------------------------------------------------ */
 
-static void test_unknown_users_and_root_are_refused(void **state)
+TEST(test_unknown_users_and_root_are_refused)
 {
     struct privilege_user user;
 
-    (void)state;
     assert_true(privilege_find("no-such-user-4711", &user, reason) < 0);
     assert_non_null(strstr(reason, "there is no user `no-such-user-4711`"));
     assert_true(privilege_find("root", &user, reason) < 0);
@@ -231,9 +227,8 @@ static int without_way_back(void)
     return 0;
 }
 
-static void test_root_becomes_the_user_for_good(void **state)
+TEST(test_root_becomes_the_user_for_good)
 {
-    (void)state;
     if (geteuid() != 0) {
         skip(); /* only root can become somebody else */
     }
@@ -263,9 +258,8 @@ static int without_the_group_of_root(void)
     return 0;
 }
 
-static void test_root_becomes_the_owner_of_a_directory(void **state)
+TEST(test_root_becomes_the_owner_of_a_directory)
 {
-    (void)state;
     if (geteuid() != 0) {
         skip(); /* only root can become somebody else */
     }
@@ -283,9 +277,8 @@ static int others_are_not_ours_to_become(void)
     return 0;
 }
 
-static void test_who_is_not_root_becomes_nobody_else(void **state)
+TEST(test_who_is_not_root_becomes_nobody_else)
 {
-    (void)state;
     assert_int_equal(in_child(others_are_not_ours_to_become), 0);
 }
 
@@ -307,13 +300,12 @@ static void make_for_the_user(char *base, const char *below, char path[64])
     assert_int_equal(info.st_mode & 0777, 0700);
 }
 
-static void test_directory_is_made_for_the_user(void **state)
+TEST(test_directory_is_made_for_the_user)
 {
     char base[] = "privilege-test-XXXXXX"; /* in the build folder */
     char path[64];
     struct stat info;
 
-    (void)state;
     make_for_the_user(base, "a/b", path);
 
     /* One that is there is the user's, or is not taken. */
@@ -332,39 +324,19 @@ static void test_directory_is_made_for_the_user(void **state)
     assert_int_equal(rmdir(base), 0);
 }
 
-static void test_directory_with_slashes_at_its_end(void **state)
+TEST(test_directory_with_slashes_at_its_end)
 {
     char base[] = "privilege-test-XXXXXX"; /* in the build folder */
     char path[64];
 
-    (void)state;
     make_for_the_user(base, "a//", path);
     assert_int_equal(rmdir(path), 0);
     assert_int_equal(rmdir(base), 0);
 }
 
-static void test_directory_that_cannot_be_made(void **state)
+TEST(test_directory_that_cannot_be_made)
 {
-    (void)state;
     assert_true(privilege_make_directory("/proc/none/data", &nobody, reason) < 0);
     assert_non_null(strstr(reason, "/proc/none/data"));
     assert_true(privilege_make_directory("", &nobody, reason) < 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_filter_refuses_what_a_store_never_needs),
-        cmocka_unit_test(test_filter_holds_for_threads_that_were_there),
-        cmocka_unit_test(test_loop_runs_under_the_filter),
-        cmocka_unit_test(test_unknown_users_and_root_are_refused),
-        cmocka_unit_test(test_root_becomes_the_user_for_good),
-        cmocka_unit_test(test_root_becomes_the_owner_of_a_directory),
-        cmocka_unit_test(test_who_is_not_root_becomes_nobody_else),
-        cmocka_unit_test(test_directory_is_made_for_the_user),
-        cmocka_unit_test(test_directory_with_slashes_at_its_end),
-        cmocka_unit_test(test_directory_that_cannot_be_made),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

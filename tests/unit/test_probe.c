@@ -50,12 +50,11 @@ static void check_floor(struct fixture *fixture, uint32_t query_bits, uint32_t b
     }
 }
 
-static void test_floor_rules_out_only_what_cannot_pass(void **state)
+TEST(test_floor_rules_out_only_what_cannot_pass)
 {
     static const uint32_t limits[] = {0, 1, 250000, 333333, 500000, 999999, 1000000, UINT32_MAX};
     struct rng rng;
 
-    (void)state;
     rng_init(&rng);
     for (uint32_t round = 0; round < 4000; round++) {
         uint32_t m = round % 2 == 0 ? 64 : 4096;
@@ -70,12 +69,11 @@ static void test_floor_rules_out_only_what_cannot_pass(void **state)
 }
 
 /* Equal rank may pass, as a newer message comes first; anything less may not. */
-static void test_equal_rank_may_pass(void **state)
+TEST(test_equal_rank_may_pass)
 {
     struct similarity third = similarity_of(1, 3);
     struct fixture fixture;
 
-    (void)state;
     begin(&fixture, &third, DISTANCE_ONE_PPM);
     fixture.probe.cardinality = 20;
     assert_true(index_probe_may_pass(&fixture.probe, 20, 10)); /* 10 of 30 */
@@ -88,12 +86,11 @@ static void test_equal_rank_may_pass(void **state)
     assert_false(index_probe_may_pass(&fixture.probe, 11, 10));
 }
 
-static void test_empty_filters(void **state)
+TEST(test_empty_filters)
 {
     struct similarity one = similarity_of(5, 5);
     struct fixture fixture;
 
-    (void)state;
     begin(&fixture, &one, 0);
     assert_true(index_probe_may_pass(&fixture.probe, 0, 0)); /* distance 0 */
     assert_false(index_probe_may_pass(&fixture.probe, 1, 0));
@@ -101,13 +98,12 @@ static void test_empty_filters(void **state)
 }
 
 /* What is not stored is not answered: the caller's answer stays. */
-static void test_memo_of_what_was_not_tested(void **state)
+TEST(test_memo_of_what_was_not_tested)
 {
     struct fail_alloc alloc;
     struct index_memo memo;
     bool answer = true;
 
-    (void)state;
     fail_alloc_init(&alloc);
     assert_int_equal(index_memo_init(&memo, &alloc.alloc, 8), 0);
     assert_false(index_memo_get(&memo, 3, &answer));
@@ -119,15 +115,4 @@ static void test_memo_of_what_was_not_tested(void **state)
     assert_true(index_memo_get(&memo, 4, &answer));
     assert_true(answer);
     index_memo_deinit(&memo);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_floor_rules_out_only_what_cannot_pass),
-        cmocka_unit_test(test_equal_rank_may_pass),
-        cmocka_unit_test(test_empty_filters),
-        cmocka_unit_test(test_memo_of_what_was_not_tested),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,9 +8,8 @@
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
 
-static void test_round_trip(void **state)
+TEST(test_round_trip)
 {
-    (void)state;
     for (uint32_t m = PROFILE_BITS_MIN; m <= PROFILE_BITS_MAX; m += 64) {
         for (uint32_t d = 1; d <= PROFILE_HASHES_MAX; d++) {
             char text[PROFILE_TEXT_MAX];
@@ -136,9 +135,8 @@ static const struct refusal refusals[] = {
     {"v1:joint(geo,time)=64/1", "has no section of its own"},
 };
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof refusals / sizeof refusals[0]; i++) {
         struct profile profile = {.version = 4711};
         const char *reason = NULL;
@@ -168,12 +166,11 @@ static void explain(const char *text, const char *expected)
 }
 
 /* The section that is wrong is quoted, the sum of the bits told. */
-static void test_explanations(void **state)
+TEST(test_explanations)
 {
     char long_text[PROFILE_TEXT_MAX];
     char sentence[PROFILE_SENTENCE_MAX];
 
-    (void)state;
     explain("v1:512/4", "");
     explain("v1:wifi=256/2,geo=256/1", "");
     explain("v1:512/33", "d must be 1 to 32");
@@ -196,14 +193,13 @@ static void test_explanations(void **state)
 }
 
 /* Only `length` bytes count, whatever follows; a NUL is a character like any other. */
-static void test_length_counts(void **state)
+TEST(test_length_counts)
 {
     static const char with_nul[] = "v1:512/4\0";
     char long_text[PROFILE_TEXT_MAX + 1];
     struct profile profile;
     const char *reason = NULL;
 
-    (void)state;
     assert_int_equal(profile_parse("v1:512/45", 8, &profile, &reason), 0);
     assert_int_equal(profile.sections[0].hashes, 4);
     assert_int_equal(profile_parse(with_nul, 9, &profile, &reason), PROFILE_REFUSED);
@@ -250,11 +246,10 @@ static const char *const sectioned[] = {
     "v1:abcdefghijklmnopqrstuvwxyz012345=4096/1",
 };
 
-static void test_sections_round_trip(void **state)
+TEST(test_sections_round_trip)
 {
     const size_t count = sizeof sectioned / sizeof sectioned[0];
 
-    (void)state;
     for (size_t i = 0; i < count; i++) {
         struct profile profile = profile_of(sectioned[i]);
         char printed[PROFILE_TEXT_MAX];
@@ -276,7 +271,7 @@ static void test_sections_round_trip(void **state)
 }
 
 /* Texts put together from pieces: what is taken is printed as it was, what is not is explained. */
-static void test_random_texts(void **state)
+TEST(test_random_texts)
 {
     static const char *const pieces[] = {"wifi",   "geo", "time",  "any",   "joint(geo,time)",
                                          "joint(", ")",   "=32/1", "=64/2", "=31/3",
@@ -286,7 +281,6 @@ static void test_random_texts(void **state)
     uint32_t taken = 0;
     struct rng rng;
 
-    (void)state;
     rng_init(&rng);
     for (uint32_t round = 0; round < 200000; round++) {
         char text[PROFILE_TEXT_MAX] = "v1:";
@@ -317,12 +311,11 @@ static void test_random_texts(void **state)
     assert_true(taken > 100); /* else it would say little */
 }
 
-static void test_equal_tells_apart(void **state)
+TEST(test_equal_tells_apart)
 {
     const struct profile base = profile_of("v1:512/4");
     struct profile other = base;
 
-    (void)state;
     assert_true(profile_equal(&base, &other));
     other.sections[0].hashes = 5;
     assert_false(profile_equal(&base, &other));
@@ -349,14 +342,13 @@ static void check_section(const struct profile *profile, const char *label, cons
 }
 
 /* A label goes by its whole attribute, to `any` where there is none, and never to a joint one. */
-static void test_labels_find_their_section(void **state)
+TEST(test_labels_find_their_section)
 {
     struct profile without = profile_of("v1:wifi=32/1,geo=32/1,joint(geo,wifi)=64/1");
     struct profile with = profile_of("v1:any=64/1,wifi=32/1,joint(geo,wifi)=32/1");
     struct profile single = profile_of("v1:512/4");
     char names[PROFILE_TEXT_MAX];
 
-    (void)state;
     check_section(&without, "wifi:a", "wifi");
     check_section(&without, "geo:a", "geo");
     check_section(&without, "wif:i", "none");
@@ -375,19 +367,4 @@ static void test_labels_find_their_section(void **state)
     assert_string_equal(names, "any, wifi");
     profile_print_name(&with.sections[2], names);
     assert_string_equal(names, "joint(geo,wifi)");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_explanations),
-        cmocka_unit_test(test_length_counts),
-        cmocka_unit_test(test_sections_round_trip),
-        cmocka_unit_test(test_random_texts),
-        cmocka_unit_test(test_equal_tells_apart),
-        cmocka_unit_test(test_labels_find_their_section),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

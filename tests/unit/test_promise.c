@@ -276,9 +276,8 @@ static int ask(struct hearsay *client, const struct lie *lie, struct hearsay_err
     return hearsay_query(client, &query, LONG_MS, &results, error);
 }
 
-static void results_are_compared_with_the_query(void **state)
+TEST(results_are_compared_with_the_query)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
         struct fake_server server;
         struct hearsay_error error;
@@ -307,12 +306,11 @@ static int get(struct hearsay *client, const uint8_t *id, const struct hearsay_r
     return hearsay_ask(client, &request, LONG_MS, out_got, out_error);
 }
 
-static void another_message_is_refused(void **state)
+TEST(another_message_is_refused)
 {
     struct fake_server server;
     struct hearsay_error error;
     const struct hearsay_response *got = NULL;
-    (void)state;
     struct hearsay *client = open_client(&server, &lies[0]);
 
     assert_int_equal(get(client, wanted, &got, &error), HEARSAY_ERR_PROTOCOL);
@@ -328,13 +326,12 @@ static void another_message_is_refused(void **state)
     fake_server_stop(&server);
 }
 
-static void more_than_a_page_is_refused(void **state)
+TEST(more_than_a_page_is_refused)
 {
     struct fake_server server;
     struct hearsay_error error;
     const struct hearsay_response *page = NULL;
     struct hearsay_request first = {.kind = HEARSAY_REQUEST_EXPORT, .export_.limit = 2};
-    (void)state;
     struct hearsay *client = open_client(&server, &lies[0]);
 
     assert_int_equal(hearsay_ask(client, &first, LONG_MS, &page, &error), HEARSAY_OK);
@@ -343,15 +340,4 @@ static void more_than_a_page_is_refused(void **state)
     assert_non_null(strstr(error.sentence, "more messages"));
     hearsay_close(client);
     fake_server_stop(&server);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(results_are_compared_with_the_query),
-        cmocka_unit_test(another_message_is_refused),
-        cmocka_unit_test(more_than_a_page_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

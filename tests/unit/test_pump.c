@@ -149,9 +149,8 @@ static void script_swaps(struct fake_peer *peer, void *context)
     }
 }
 
-static void test_order(void **state)
+TEST(test_order)
 {
-    (void)state;
     struct fixture fixture;
     fixture_init(&fixture, script_swaps, NULL);
     fixture_write(&fixture, "line\n", 1000);
@@ -174,9 +173,8 @@ static void script_echoes(struct fake_peer *peer, void *context)
 }
 
 /* A program that waits for each answer before it writes the next line gets it. */
-static void test_interactive(void **state)
+TEST(test_interactive)
 {
-    (void)state;
     struct fixture fixture;
     fixture_init(&fixture, script_echoes, NULL);
     fixture.interactive = 20;
@@ -202,9 +200,8 @@ static void script_drops(struct fake_peer *peer, void *context)
 }
 
 /* A connection that breaks again and again loses nothing, as long as it gets on between. */
-static void test_reconnect(void **state)
+TEST(test_reconnect)
 {
-    (void)state;
     struct fixture fixture;
     fixture_init(&fixture, script_drops, NULL);
     fixture_write(&fixture, "line\n", 100);
@@ -220,9 +217,8 @@ static void script_hangs_up(struct fake_peer *peer, void *context)
 }
 
 /* One that never gets on is given up. */
-static void test_reconnect_bound(void **state)
+TEST(test_reconnect_bound)
 {
-    (void)state;
     struct fixture fixture;
     fixture_init(&fixture, script_hangs_up, NULL);
     fixture_write(&fixture, "line\n", 5);
@@ -268,9 +264,8 @@ static int run_refused(struct fixture *fixture, struct refusals refusals, size_t
 }
 
 /* A busy server is waited for; a full one, or one that stays busy, is not waited for for ever. */
-static void test_busy(void **state)
+TEST(test_busy)
 {
-    (void)state;
     struct fixture fixture;
     struct refusals refusals = {MSG_RATE_LIMITED, 1, 20};
     assert_int_equal(run_refused(&fixture, refusals, 50), CLI_DONE);
@@ -329,9 +324,8 @@ static void script_limits(struct fake_peer *peer, void *context)
 }
 
 /* Where the rate is limited, all get through, and not many times as many are sent in vain. */
-static void test_limited(void **state)
+TEST(test_limited)
 {
-    (void)state;
     struct fixture fixture;
     struct limited limited = {.tokens = 10};
     fixture_init(&fixture, script_limits, &limited);
@@ -354,9 +348,8 @@ static void show_slowly(struct pump_work *work, const struct lines *lines, bool 
 }
 
 /* A pause that is over already is not waited for. */
-static void test_short_pause(void **state)
+TEST(test_short_pause)
 {
-    (void)state;
     struct fixture fixture;
     struct refusals refusals = {MSG_RATE_LIMITED, 10, 5};
     fixture_init(&fixture, script_refuses, &refusals);
@@ -365,15 +358,4 @@ static void test_short_pause(void **state)
     assert_int_equal(fixture_run(&fixture), CLI_DONE);
     check_given(&fixture, 1);
     fixture_deinit(&fixture);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),       cmocka_unit_test(test_interactive),
-        cmocka_unit_test(test_reconnect),   cmocka_unit_test(test_reconnect_bound),
-        cmocka_unit_test(test_busy),        cmocka_unit_test(test_limited),
-        cmocka_unit_test(test_short_pause),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 #include "daemon/system/read_pool.h"
 #include "tests/lib/check.h"
 #include "tests/lib/handler_fixture.h"
+#include "tests/lib/plain_request.h"
 
 enum {
     MESSAGES = 80000,
@@ -94,20 +95,14 @@ static void search(struct handler_fixture *fixture, struct seeker *seeker, uint3
 {
     static const uint8_t filter[HANDLER_FILTER_BYTES] = {0xff, 0xff};
     struct hearsay_query_part part[LIMIT_PARTS];
-    const struct hearsay_request request = {
+    struct hearsay_request request = {
         .id = 9,
         .name = "query",
         .kind = HEARSAY_REQUEST_QUERY,
-        .query = {.k = 10,
-                  .parts = part,
-                  .part_count = parts,
-                  .max_distance_ppm = LIMIT_DISTANCE_PPM,
-                  .since_ms = INT64_MIN,
-                  .until_ms = 0, /* the messages were deposited at 0 */
-                  .metric = HEARSAY_METRIC_BITS,
-                  .order = HEARSAY_ORDER_SIMILARITY,
-                  .scope = HEARSAY_SCOPE_HERE},
+        .query = plain_query(part, parts, 10),
     };
+
+    request.query.until_ms = 0; /* the messages were deposited at 0 */
 
     for (uint32_t p = 0; p < parts; p++) {
         part[p] = (struct hearsay_query_part){.filter = {filter, sizeof(filter)}};
@@ -141,7 +136,7 @@ static void end(struct handler_fixture *fixture)
 }
 
 /* A search among long ones of other devices has its turn as often as each of them. */
-static void turns_go_round_by_sender(void **state)
+TEST(turns_go_round_by_sender)
 {
     enum { NARROW = 7 /* parts, of 16 devices: all are under way, with room for one more */ };
     static struct seeker others[OTHERS][CONNECTIONS];
@@ -149,7 +144,6 @@ static void turns_go_round_by_sender(void **state)
     struct seeker honest;
     unsigned answered = 0;
 
-    (void)state;
     for (uint8_t device = 0; device < OTHERS; device++) {
         for (int i = 0; i < CONNECTIONS; i++) {
             connect_device(fixture, &others[device][i], device);
@@ -180,14 +174,13 @@ static void turns_go_round_by_sender(void **state)
 }
 
 /* Every second step is for searches that have had few steps: they do not wait for all long ones. */
-static void young_searches_wait_less(void **state)
+TEST(young_searches_wait_less)
 {
     enum { NARROW = 7, OLD = 20 /* steps of each of the others */ };
     static struct seeker others[OTHERS];
     struct handler_fixture *fixture = new_fixture();
     struct seeker honest;
 
-    (void)state;
     for (uint8_t device = 0; device < OTHERS; device++) {
         connect_device(fixture, &others[device], device);
         search(fixture, &others[device], NARROW);
@@ -208,13 +201,12 @@ static void young_searches_wait_less(void **state)
 }
 
 /* Many connections of one device are one sender: they share its turns. */
-static void connections_of_a_sender_share_its_turns(void **state)
+TEST(connections_of_a_sender_share_its_turns)
 {
     static struct seeker greedy[CONNECTIONS];
     struct handler_fixture *fixture = new_fixture();
     struct seeker honest;
 
-    (void)state;
     for (int i = 0; i < CONNECTIONS; i++) {
         connect_device(fixture, &greedy[i], 1);
         search(fixture, &greedy[i], LIMIT_PARTS);
@@ -240,13 +232,12 @@ static void connections_of_a_sender_share_its_turns(void **state)
 }
 
 /* A gateway asks on one connection for many devices: each of them has turns of its own. */
-static void requests_of_a_gateway_have_the_turns_of_their_devices(void **state)
+TEST(requests_of_a_gateway_have_the_turns_of_their_devices)
 {
     static struct seeker devices[2];
     struct handler_fixture *fixture = new_fixture();
     struct seeker gateway = {.client = {.events = &events, .is_gateway = true}};
 
-    (void)state;
     for (uint8_t device = 0; device < 2; device++) {
         connect_device(fixture, &devices[device], device);
     }
@@ -268,14 +259,13 @@ static void requests_of_a_gateway_have_the_turns_of_their_devices(void **state)
 }
 
 /* What holds much memory is bounded; a search of one part begins though all that is taken. */
-static void wide_searches_leave_room_for_narrow_ones(void **state)
+TEST(wide_searches_leave_room_for_narrow_ones)
 {
     enum { MANY = 6, WIDE = 3 };
     static struct seeker others[MANY];
     struct handler_fixture *fixture = new_fixture();
     struct seeker honest;
 
-    (void)state;
     for (uint8_t device = 0; device < MANY; device++) {
         connect_device(fixture, &others[device], device);
         search(fixture, &others[device], LIMIT_PARTS);
@@ -295,14 +285,13 @@ static void wide_searches_leave_room_for_narrow_ones(void **state)
 }
 
 /* A new search has some steps at once, whoever else searches; most end in them. */
-static void new_searches_have_their_first_steps_at_once(void **state)
+TEST(new_searches_have_their_first_steps_at_once)
 {
     static struct seeker others[OTHERS];
     struct handler_fixture *fixture = new_fixture();
     struct index *index = fixture->service->hosts[0].epochs[0]->index;
     struct seeker honest;
 
-    (void)state;
     for (uint8_t device = 0; device < OTHERS; device++) {
         connect_device(fixture, &others[device], device);
         search(fixture, &others[device], LIMIT_PARTS);
@@ -345,14 +334,13 @@ static void wait_for_thread(struct handler_fixture *fixture, uv_sem_t *woken)
  * The first search of a turn stays on the loop. A second one goes to a thread, unless it holds much
  * memory; its client is charged with the time, and a client that has left gets no answer.
  */
-static void further_searches_go_to_a_thread(void **state)
+TEST(further_searches_go_to_a_thread)
 {
     static struct seeker seekers[4];
     struct handler_fixture *fixture = new_fixture();
     struct service *service = fixture->service;
     uv_sem_t woken;
 
-    (void)state;
     assert_int_equal(uv_sem_init(&woken, 0), 0);
     service->read_pool = read_pool_new(alloc_system(), 1, wake, &woken);
     assert_non_null(service->read_pool);
@@ -385,19 +373,4 @@ static void further_searches_go_to_a_thread(void **state)
     service->read_pool = NULL;
     uv_sem_destroy(&woken);
     end(fixture);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(turns_go_round_by_sender),
-        cmocka_unit_test(young_searches_wait_less),
-        cmocka_unit_test(connections_of_a_sender_share_its_turns),
-        cmocka_unit_test(requests_of_a_gateway_have_the_turns_of_their_devices),
-        cmocka_unit_test(wide_searches_leave_room_for_narrow_ones),
-        cmocka_unit_test(new_searches_have_their_first_steps_at_once),
-        cmocka_unit_test(further_searches_go_to_a_thread),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,15 +2,12 @@
 /* Requests that are refused are counted by code, and the log has few lines of them. */
 #include "daemon/limits/drops.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/base/alloc.h"
 #include "daemon/limits/figures.h"
+#include "tests/lib/check.h"
 
 static int64_t figure_of(const struct figures *figures, const char *name)
 {
@@ -22,12 +19,11 @@ static int64_t figure_of(const struct figures *figures, const char *name)
     return -1;
 }
 
-static void each_code_has_a_figure(void **state)
+TEST(each_code_has_a_figure)
 {
     static struct refusals refusals;
     struct figures figures;
     struct arena arena;
-    (void)state;
 
     log_set_level(LOG_LEVEL_ERROR);
     for (int code = MSG_MALFORMED; code <= MSG_ERROR_CODE_LAST; code++) {
@@ -51,10 +47,9 @@ static void each_code_has_a_figure(void **state)
 }
 
 /* What was not told waits for the next line; what no limit refuses is in no line. */
-static void a_line_has_the_counts_since_the_last_one(void **state)
+TEST(a_line_has_the_counts_since_the_last_one)
 {
     static struct refusals refusals;
-    (void)state;
 
     log_set_level(LOG_LEVEL_ERROR);
     refusals_note(&refusals, MSG_NOT_FOUND, 0);
@@ -70,14 +65,4 @@ static void a_line_has_the_counts_since_the_last_one(void **state)
     for (int i = 0; i < REFUSALS; i++) {
         assert_int_equal(refusals.untold[i], 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_code_has_a_figure),
-        cmocka_unit_test(a_line_has_the_counts_since_the_last_one),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,10 +17,9 @@ static const uint8_t *id_of(uint32_t number)
 }
 
 /* An id is known until its message would have expired, to the millisecond. */
-static void test_until_expiry(void **state)
+TEST(test_until_expiry)
 {
     struct removed removed = {.list = NULL};
-    (void)state;
 
     assert_false(removed_has(&removed, id_of(1), 0));
     assert_int_equal(removed_put(&removed, alloc_system(), id_of(1), 100), 0);
@@ -35,10 +34,9 @@ static void test_until_expiry(void **state)
 }
 
 /* Of more than REMOVED_KEPT those are known that expire last. */
-static void test_bound(void **state)
+TEST(test_bound)
 {
     struct removed removed = {.list = NULL};
-    (void)state;
 
     for (uint32_t i = 0; i < REMOVED_KEPT + 10; i++) {
         assert_int_equal(removed_put(&removed, alloc_system(), id_of(i), 1000 + i), 0);
@@ -49,11 +47,10 @@ static void test_bound(void **state)
     removed_deinit(&removed, alloc_system());
 }
 
-static void test_no_memory(void **state)
+TEST(test_no_memory)
 {
     struct removed removed = {.list = NULL};
     struct fail_alloc fail;
-    (void)state;
 
     fail_alloc_init(&fail);
     fail_alloc_arm(&fail, 1);
@@ -61,14 +58,4 @@ static void test_no_memory(void **state)
     assert_false(removed_has(&removed, id_of(1), 0));
     assert_int_equal(removed_put(&removed, &fail.alloc, id_of(1), 100), 0);
     removed_deinit(&removed, &fail.alloc);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_until_expiry),
-        cmocka_unit_test(test_bound),
-        cmocka_unit_test(test_no_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

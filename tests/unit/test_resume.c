@@ -31,11 +31,10 @@ static void note(struct resume *resume, uint32_t number, const char *sentence, i
     resume_note(resume, token, MSG_QUOTA, sentence, at_ms);
 }
 
-static void test_told_once(void **state)
+TEST(test_told_once)
 {
     static struct resume resume;
 
-    (void)state;
     assert_null(told(&resume, 0, 0)); /* a token of zeros, and nothing is noted */
     note(&resume, 1, "one", 10);
     note(&resume, 2, "two", 10);
@@ -45,22 +44,20 @@ static void test_told_once(void **state)
     assert_string_equal(told(&resume, 1, 11), "one");
 }
 
-static void test_for_a_while(void **state)
+TEST(test_for_a_while)
 {
     static struct resume resume;
 
-    (void)state;
     note(&resume, 1, "kept", 10);
     note(&resume, 2, "forgotten", 10);
     assert_string_equal(told(&resume, 1, 10 + RESUME_PATIENCE_MS - 1), "kept");
     assert_null(told(&resume, 2, 10 + RESUME_PATIENCE_MS));
 }
 
-static void test_the_last_ones(void **state)
+TEST(test_the_last_ones)
 {
     static struct resume resume;
 
-    (void)state;
     for (uint32_t i = 0; i <= RESUME_REASONS; i++) {
         note(&resume, i + 1, "why", 0);
     }
@@ -70,13 +67,12 @@ static void test_the_last_ones(void **state)
     }
 }
 
-static void test_tokens_of_other_sizes(void **state)
+TEST(test_tokens_of_other_sizes)
 {
     static struct resume resume;
     static const uint8_t token[LIMIT_RESUME_BYTES];
     struct msg_error error;
 
-    (void)state;
     note(&resume, 0, "of zeros", 0);
     for (size_t size = 0; size <= sizeof(token); size++) {
         const struct hearsay_bytes shown = {size > 0 ? token : NULL, size};
@@ -88,26 +84,13 @@ static void test_tokens_of_other_sizes(void **state)
     assert_string_equal(told(&resume, 0, 0), "of zeros");
 }
 
-static void test_a_long_sentence_is_cut(void **state)
+TEST(test_a_long_sentence_is_cut)
 {
     static struct resume resume;
     char sentence[2 * RESUME_SENTENCE_BYTES];
 
-    (void)state;
     memset(sentence, 'x', sizeof(sentence) - 1);
     sentence[sizeof(sentence) - 1] = '\0';
     note(&resume, 1, sentence, 0);
     assert_int_equal(strlen(told(&resume, 1, 0)), RESUME_SENTENCE_BYTES - 1);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_told_once),
-        cmocka_unit_test(test_for_a_while),
-        cmocka_unit_test(test_the_last_ones),
-        cmocka_unit_test(test_tokens_of_other_sizes),
-        cmocka_unit_test(test_a_long_sentence_is_cut),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

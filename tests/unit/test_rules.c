@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Schedules over midnight, and bans against messages. */
 #include "daemon/host/rules.h"
+#include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 
-#include <setjmp.h>
 #include <sodium.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "core/base/err.h"
 
-static void test_schedule_texts(void **state)
+TEST(test_schedule_texts)
 {
     static const char *const good[] = {"22:00-06:00 closed", "00:00-23:59 open",
                                        "09:05-09:06 review"};
@@ -34,7 +31,6 @@ static void test_schedule_texts(void **state)
                                       "06:00-06:00 closed"};
     struct schedule_entry entry;
     char text[SCHEDULE_BYTES];
-    (void)state;
 
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
         assert_int_equal(schedule_parse(good[i], &entry), 0);
@@ -47,13 +43,12 @@ static void test_schedule_texts(void **state)
 }
 
 /* Every minute of the day against a table; the first entry that covers it counts. */
-static void test_schedule_minutes(void **state)
+TEST(test_schedule_minutes)
 {
     const struct schedule_entry entries[] = {
         {.from = 22 * 60, .to = 6 * 60, .mode = ACCEPT_CLOSED},
         {.from = 5 * 60, .to = 7 * 60, .mode = ACCEPT_REVIEW},
     };
-    (void)state;
 
     for (uint32_t minute = 0; minute < DAY_MINUTES; minute++) {
         uint32_t left = 0;
@@ -71,14 +66,13 @@ static void test_schedule_minutes(void **state)
 }
 
 /* Where no entry holds, the next one with another mode is known. */
-static void test_schedule_next(void **state)
+TEST(test_schedule_next)
 {
     const struct schedule_entry entries[] = {
         {.from = 20 * 60, .to = 22 * 60, .mode = ACCEPT_REVIEW},
         {.from = 7 * 60, .to = 8 * 60, .mode = ACCEPT_CLOSED},
         {.from = 9 * 60, .to = 18 * 60, .mode = ACCEPT_OPEN},
     };
-    (void)state;
 
     assert_int_equal(schedule_next(entries, 3, 6 * 60, ACCEPT_CLOSED), 3 * 60);
     assert_int_equal(schedule_next(entries, 3, 6 * 60, ACCEPT_OPEN), 60);
@@ -102,7 +96,7 @@ static const struct ban *look(const struct rules *rules, const uint8_t *filter, 
     return rules_find_ban(rules, filter, 8, (const uint8_t *)payload, strlen(payload));
 }
 
-static void test_bans(void **state)
+TEST(test_bans)
 {
     const uint8_t a[8] = {0x0f};
     const uint8_t near[8] = {0x1f}; /* distance 1/5 */
@@ -110,7 +104,6 @@ static void test_bans(void **state)
     const uint8_t none[8] = {0};
     uint8_t hash[LIMIT_HASH_BYTES];
     struct rules rules;
-    (void)state;
 
     rules_init(&rules, alloc_system());
     assert_null(look(&rules, a, "spam"));
@@ -144,11 +137,10 @@ static void test_bans(void **state)
 }
 
 /* There is a cap; what is there already has its place. */
-static void test_cap(void **state)
+TEST(test_cap)
 {
     uint8_t value[LIMIT_HASH_BYTES] = {0};
     struct rules rules;
-    (void)state;
 
     rules_init(&rules, alloc_system());
     for (uint32_t i = 0; i < RULES_BANS_MAX; i++) {
@@ -188,11 +180,10 @@ static void put_notice(struct rules *rules, struct persist_rule rule)
 }
 
 /* Oldest first, also when they are loaded in another order; the smallest free number; five. */
-static void test_notices(void **state)
+TEST(test_notices)
 {
     static const char *const texts[] = {"de\0one", "de\0two", "de\0thr", "de\0fou", "de\0fiv"};
     struct rules rules;
-    (void)state;
 
     rules_init(&rules, alloc_system());
     for (int i = 0; i < LIMIT_NOTICES; i++) {
@@ -228,12 +219,11 @@ static void test_notices(void **state)
 }
 
 /* A file may have more notices than five, and a number twice: the memory takes five. */
-static void test_too_many_notices(void **state)
+TEST(test_too_many_notices)
 {
     static const char *const texts[] = {"de\0one", "de\0two", "de\0thr", "de\0fou", "de\0fiv"};
     const struct persist_rule sixth = notice_of("de\0six", 20, 0);
     struct rules rules;
-    (void)state;
 
     rules_init(&rules, alloc_system());
     for (uint32_t i = 0; i < LIMIT_NOTICES; i++) {
@@ -248,12 +238,11 @@ static void test_too_many_notices(void **state)
 
 /* A number that waits for the store is nobody else's, and one that is wished for is had if it is
  * free. */
-static void test_waiting_numbers(void **state)
+TEST(test_waiting_numbers)
 {
     struct persist_rule rule = notice_of("de\0one", 10, 0);
     const struct persist_rule second = notice_of("de\0two", 10, 0);
     struct rules rules;
-    (void)state;
 
     rules_init(&rules, alloc_system());
     rule.number = 3;
@@ -272,13 +261,12 @@ static void test_waiting_numbers(void **state)
     rules_deinit(&rules);
 }
 
-static void test_without_memory(void **state)
+TEST(test_without_memory)
 {
     const uint8_t value[LIMIT_HASH_BYTES] = {0};
     const struct persist_rule rule = ban_of(PERSIST_BAN_PAYLOAD, value, sizeof(value), 0);
     struct fail_alloc alloc;
     struct rules rules;
-    (void)state;
 
     fail_alloc_init(&alloc);
     rules_init(&rules, &alloc.alloc);
@@ -289,21 +277,4 @@ static void test_without_memory(void **state)
     assert_int_equal(rules_put(&rules, &rule), 0);
     rules_deinit(&rules);
     assert_int_equal(alloc.live_bytes, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_schedule_texts),
-        cmocka_unit_test(test_schedule_minutes),
-        cmocka_unit_test(test_schedule_next),
-        cmocka_unit_test(test_bans),
-        cmocka_unit_test(test_cap),
-        cmocka_unit_test(test_notices),
-        cmocka_unit_test(test_too_many_notices),
-        cmocka_unit_test(test_waiting_numbers),
-        cmocka_unit_test(test_without_memory),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

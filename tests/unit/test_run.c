@@ -183,20 +183,12 @@ static void run_world(struct rng *rng, unsigned number)
     store_fresh_deinit(&world.fresh);
 }
 
-static void test_against_a_plain_array(void **state)
+TEST(test_against_a_plain_array)
 {
     struct rng rng;
 
-    (void)state;
     rng_init(&rng);
     for (unsigned number = 0; number < WORLDS; number++) {
         run_world(&rng, number);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_against_a_plain_array)};
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

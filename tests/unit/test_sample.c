@@ -134,13 +134,12 @@ static void check_all(const struct truth *truth, enum bits_level level, uint16_t
     }
 }
 
-static void test_agrees_with_fractions(void **state)
+TEST(test_agrees_with_fractions)
 {
     static const uint32_t percents[] = {0, 10, 50, 100};
     static struct truth truth;
     struct rng rng;
 
-    (void)state;
     rng_init(&rng);
     for (size_t turn = 0; turn < 60; turn++) {
         size_t words = turn % 3 == 0 ? WORDS_MAX : 1 + rng_below(&rng, WORDS_MAX);
@@ -158,12 +157,11 @@ static void test_agrees_with_fractions(void **state)
 /* Where similarities differ, little more than what was wanted is found: that is what it is for. */
 /* Put in block by block, of which only some lanes count, a sample is the same as one taken at once
  * of these lanes alone: what is left out reaches no floor. */
-static void test_block_by_block(void **state)
+TEST(test_block_by_block)
 {
     static struct truth truth;
     struct rng rng;
 
-    (void)state;
     rng_init(&rng);
     for (uint32_t round = 0; round < 50; round++) {
         size_t blocks = rng_below(&rng, SAMPLE_BLOCKS + 1);
@@ -193,14 +191,13 @@ static void test_block_by_block(void **state)
     }
 }
 
-static void test_finds_few(void **state)
+TEST(test_finds_few)
 {
     static const size_t wanted[] = {1, 2, 10, 100};
     static struct truth truth;
     struct sample sample;
     bool taken[SAMPLE_MESSAGES] = {false};
 
-    (void)state;
     truth.words = 8;
     truth.count = SAMPLE_MESSAGES;
     truth.base = 200;
@@ -226,15 +223,4 @@ static void test_finds_few(void **state)
         }
         assert_in_range(count, wanted[w], wanted[w] + wanted[w] / 2 + 1);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_agrees_with_fractions),
-        cmocka_unit_test(test_block_by_block),
-        cmocka_unit_test(test_finds_few),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

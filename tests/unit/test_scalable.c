@@ -38,14 +38,13 @@ static bool has(const struct scalable *scalable, uint64_t family, uint64_t n)
  * It grows without planning, never forgets, keeps its bound at every size (measured, with six
  * standard deviations), and a frame of 64 KiB holds about 16,000 ids at 0.001.
  */
-static void test_bound_at_every_size(void **state)
+TEST(test_bound_at_every_size)
 {
     enum { PROBES = 1000000 };
     struct scalable scalable;
     struct rng rng;
     uint64_t added = 0;
 
-    (void)state;
     rng_init(&rng);
     const uint64_t family = rng_next(&rng);
     scalable_init(&scalable, alloc_system(), RATE_PPM, rng_next(&rng), FRAME);
@@ -71,11 +70,10 @@ static void test_bound_at_every_size(void **state)
 }
 
 /* A full one refuses, keeps what it has, and never exceeds its bytes. */
-static void test_cap(void **state)
+TEST(test_cap)
 {
     static const size_t caps[] = {0, 1, 100, 500, 5000};
 
-    (void)state;
     for (size_t c = 0; c < sizeof caps / sizeof caps[0]; c++) {
         struct scalable scalable;
         uint64_t n = 0;
@@ -97,11 +95,10 @@ static void test_cap(void **state)
 }
 
 /* Other rates: each gives what it promises, or says at once that it is full. */
-static void test_rates(void **state)
+TEST(test_rates)
 {
     static const uint32_t rates[] = {1, 10, 100000, SCALABLE_RATE_MAX_PPM};
 
-    (void)state;
     for (size_t r = 0; r < sizeof rates / sizeof rates[0]; r++) {
         struct scalable scalable;
         uint64_t wrong = 0;
@@ -123,13 +120,12 @@ static void test_rates(void **state)
 }
 
 /* Slices of several seeds, as a peer may send them; without any there is nothing. */
-static void test_foreign_slices(void **state)
+TEST(test_foreign_slices)
 {
     struct scalable parts[2];
     struct scalable_slice slices[2];
     uint8_t id[ID_BYTES];
 
-    (void)state;
     assert_false(scalable_slices_have(NULL, 0, "x", 1, NULL));
     for (uint64_t p = 0; p < 2; p++) {
         scalable_init(&parts[p], alloc_system(), RATE_PPM, p, FRAME);
@@ -151,13 +147,12 @@ static void test_foreign_slices(void **state)
 }
 
 /* Whichever allocation fails: -ERR_NOMEM, nothing has changed, and it goes on after. */
-static void test_no_memory(void **state)
+TEST(test_no_memory)
 {
     struct fail_alloc fail;
     struct scalable scalable;
     uint32_t failed = 0;
 
-    (void)state;
     fail_alloc_init(&fail);
     scalable_init(&scalable, &fail.alloc, RATE_PPM, 3, FRAME);
     for (uint64_t n = 0; n < 1000; n++) {
@@ -174,16 +169,4 @@ static void test_no_memory(void **state)
     assert_int_equal(failed, scalable.slice_count);
     scalable_deinit(&scalable);
     assert_int_equal(fail.live_blocks, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bound_at_every_size),
-        cmocka_unit_test(test_cap),
-        cmocka_unit_test(test_rates),
-        cmocka_unit_test(test_foreign_slices),
-        cmocka_unit_test(test_no_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -97,9 +97,8 @@ static const struct scan_row request_rows[] = {
         "parts.filter"),
 };
 
-static void test_rows(void **state)
+TEST(test_rows)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof request_rows / sizeof request_rows[0]; i++) {
         const struct scan_row *row = &request_rows[i];
         struct msg_error error;
@@ -117,12 +116,11 @@ static void test_rows(void **state)
 }
 
 /* What is inside unknown fields is not looked at, however deep it claims to be. */
-static void test_nesting_within_unknown_fields(void **state)
+TEST(test_nesting_within_unknown_fields)
 {
     struct bytes inner, outer;
     struct msg_error error;
 
-    (void)state;
     bytes_init(&inner, alloc_system());
     for (int depth = 0; depth < 1000; depth++) {
         bytes_init(&outer, alloc_system());
@@ -136,12 +134,11 @@ static void test_nesting_within_unknown_fields(void **state)
 }
 
 /* A limit below what the schema needs stands in for a schema that nests deeper. */
-static void test_nesting_is_bounded(void **state)
+TEST(test_nesting_is_bounded)
 {
     const struct scan_rules rules = {.repeated_most = 1, .nesting_most = 1};
     struct msg_error error;
 
-    (void)state;
     assert_int_equal(scan_message(&hearsay__v1__request__descriptor, &rules,
                                   (const uint8_t *)"\x22\x02\x1a\x00", 4, &error),
                      CODEC_MALFORMED);
@@ -149,9 +146,8 @@ static void test_nesting_is_bounded(void **state)
 }
 
 /* Each limit: as many as it says pass, one more does not. */
-static void test_counts_at_their_limits(void **state)
+TEST(test_counts_at_their_limits)
 {
-    (void)state;
     for (size_t i = 0; i < codec_count_count; i++) {
         const struct scan_count *row = &codec_counts[i];
         const ProtobufCFieldDescriptor *field =
@@ -175,12 +171,11 @@ static void test_counts_at_their_limits(void **state)
     }
 }
 
-static void test_unknown_fields_are_counted(void **state)
+TEST(test_unknown_fields_are_counted)
 {
     struct msg_error error;
     struct bytes bytes;
 
-    (void)state;
     bytes_init(&bytes, alloc_system());
     for (uint32_t n = 0; n < LIMIT_UNKNOWN_REQUEST; n++) {
         wire_put_number(&bytes, 100 + n, n);
@@ -192,7 +187,7 @@ static void test_unknown_fields_are_counted(void **state)
     bytes_deinit(&bytes);
 }
 
-static void test_envelope_as_far_as_it_is_readable(void **state)
+TEST(test_envelope_as_far_as_it_is_readable)
 {
     static const struct {
         const char *bytes;
@@ -211,7 +206,6 @@ static void test_envelope_as_far_as_it_is_readable(void **state)
         {"\xa2\x06\x00\x08\x09", 5, 9, NULL},       /* an unknown body */
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct scan_envelope envelope;
 
@@ -265,25 +259,9 @@ static void check_schema(const ProtobufCMessageDescriptor *message, unsigned dep
     }
 }
 
-static void test_schema_keeps_the_scan_s_assumptions(void **state)
+TEST(test_schema_keeps_the_scan_s_assumptions)
 {
-    (void)state;
     check_schema(&hearsay__v1__request__descriptor, 0);
     check_schema(&hearsay__v1__response__descriptor, 0);
     assert_in_range(LIMIT_NESTING, 1, SCAN_NESTING_MAX);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_nesting_within_unknown_fields),
-        cmocka_unit_test(test_nesting_is_bounded),
-        cmocka_unit_test(test_counts_at_their_limits),
-        cmocka_unit_test(test_unknown_fields_are_counted),
-        cmocka_unit_test(test_envelope_as_far_as_it_is_readable),
-        cmocka_unit_test(test_schema_keeps_the_scan_s_assumptions),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -56,6 +56,20 @@ static struct senders *make(uint32_t capacity)
     return senders;
 }
 
+static int set_up(void **state)
+{
+    *state = make(CAPACITY);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    senders_free(*state);
+    return 0;
+}
+
+#define SENDERS_TEST(name) TEST_OF(name, struct senders *senders, set_up, tear_down)
+
 static struct sender *enter(struct senders *senders, const struct sender_address *address,
                             int64_t now_ms)
 {
@@ -84,7 +98,7 @@ static uint64_t deposit(struct sender *sender, int64_t now_ms)
 
 /* --- addresses -------------------------------------------------------------------------------- */
 
-static void what_counts_of_an_address(void **state)
+SENDERS_TEST(what_counts_of_an_address)
 {
     static const struct {
         const char *peer;
@@ -99,8 +113,6 @@ static void what_counts_of_an_address(void **state)
         {"fe80::1", "fe80::2", SENDER_IPV6_ON_LINK, "fe80::1", "fe80::3"},
         {"-", "-", SENDER_UNIX, "-", "192.0.2.7"},
     };
-    struct senders *senders = make(CAPACITY);
-    (void)state;
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const struct sender_address address = sender_of(rows[i].peer, rows[i].local);
@@ -111,17 +123,14 @@ static void what_counts_of_an_address(void **state)
         assert_int_equal(senders_tag(senders, &address), senders_tag(senders, &same));
         assert_int_not_equal(senders_tag(senders, &address), senders_tag(senders, &other));
     }
-    senders_free(senders);
 }
 
 /* All addresses of a device count as one, and none of the /64 is charged besides. */
-static void a_device_counts_whatever_its_address_is(void **state)
+SENDERS_TEST(a_device_counts_whatever_its_address_is)
 {
     struct sender_address four = sender_of("192.0.2.7", "192.0.2.1");
     struct sender_address six = sender_of("2001:db8::7", "2001:db8::1");
     struct sender_address other = sender_of("2001:db8::8", "2001:db8::1");
-    struct senders *senders = make(CAPACITY);
-    (void)state;
 
     sender_address_set_device(&four, 7);
     sender_address_set_device(&six, 7);
@@ -133,19 +142,16 @@ static void a_device_counts_whatever_its_address_is(void **state)
     assert_true(is_refused(senders, &four, 0)); /* `narrow` has one connection for a sender */
     assert_false(is_refused(senders, &other, 0));
     senders_leave(sender);
-    senders_free(senders);
 }
 
 /* Addresses on link whose device cannot be seen are one sender for each /64. */
-static void a_widened_address_is_its_network(void **state)
+SENDERS_TEST(a_widened_address_is_its_network)
 {
     struct sender_address address = sender_of("2001:db8::7", "2001:db8::1");
     struct sender_address same = sender_of("2001:db8::8", "2001:db8::1");
     struct sender_address distant = sender_of("2001:db8::9", "2001:db8:1::1");
     struct sender_address four = sender_of("192.0.2.7", "192.0.2.1");
-    struct senders *senders = make(CAPACITY);
     uint32_t before = senders_tag(senders, &four);
-    (void)state;
 
     sender_address_widen(&address);
     sender_address_widen(&same);
@@ -154,15 +160,13 @@ static void a_widened_address_is_its_network(void **state)
     assert_int_equal(senders_tag(senders, &address), senders_tag(senders, &distant));
     assert_int_equal(senders_wide_tag(senders, &address), 0);
     assert_int_equal(senders_tag(senders, &four), before);
-    senders_free(senders);
 }
 
-static void this_machine_is_local(void **state)
+TEST(this_machine_is_local)
 {
     static const char *const local[] = {"127.0.0.1", "127.8.9.1", "::1", "::ffff:127.0.0.1", "-"};
     static const char *const remote[] = {"128.0.0.1", "192.168.1.1", "::2", "fe80::1",
                                          "::ffff:10.0.0.1"};
-    (void)state;
 
     for (size_t i = 0; i < 5; i++) {
         const struct sockaddr_storage near = address_of(local[i]);
@@ -173,13 +177,12 @@ static void this_machine_is_local(void **state)
 }
 
 /* Without the key nobody can tell an address from its number. */
-static void a_tag_depends_on_the_key(void **state)
+TEST(a_tag_depends_on_the_key)
 {
     static const uint8_t other_key[SENDERS_KEY_BYTES] = {9};
     const struct sender_address address = sender_of("192.0.2.7", "192.0.2.1");
     struct senders *one = make(CAPACITY);
     struct senders *other = NULL;
-    (void)state;
 
     assert_int_equal(senders_new(alloc_system(), CAPACITY, other_key, &other), 0);
     assert_int_not_equal(senders_tag(one, &address), senders_tag(other, &address));
@@ -189,28 +192,23 @@ static void a_tag_depends_on_the_key(void **state)
 
 /* --- limits ----------------------------------------------------------------------------------- */
 
-static void connections_are_counted_by_address(void **state)
+SENDERS_TEST(connections_are_counted_by_address)
 {
-    struct senders *senders = make(CAPACITY);
     const struct sender_address one = sender_of("192.0.2.7", "192.0.2.1");
     const struct sender_address other = sender_of("192.0.2.8", "192.0.2.1");
     struct sender *sender = enter(senders, &one, 0);
-    (void)state;
 
     assert_true(is_refused(senders, &one, 0));
     assert_false(is_refused(senders, &other, 0));
     senders_leave(sender);
     assert_false(is_refused(senders, &one, 0));
-    senders_free(senders);
 }
 
 /* Who comes again has the bucket that it left. */
-static void a_new_connection_has_the_old_bucket(void **state)
+SENDERS_TEST(a_new_connection_has_the_old_bucket)
 {
-    struct senders *senders = make(CAPACITY);
     const struct sender_address address = sender_of("192.0.2.7", "192.0.2.1");
     struct sender *sender = enter(senders, &address, 0);
-    (void)state;
 
     assert_int_equal(deposit(sender, 0), 0);
     assert_int_equal(deposit(sender, 0), 0);
@@ -219,15 +217,12 @@ static void a_new_connection_has_the_old_bucket(void **state)
     assert_int_equal(deposit(sender, 500), 500);
     assert_int_equal(sender_take(sender, SENDER_QUERY, &narrow, 1, 500), 0); /* of its own */
     senders_leave(sender);
-    senders_free(senders);
 }
 
 /* Addresses of one /64 on link together: 16 times the rate, however many they are. */
-static void a_prefix_on_link_has_a_bucket(void **state)
+SENDERS_TEST(a_prefix_on_link_has_a_bucket)
 {
-    struct senders *senders = make(CAPACITY);
     uint32_t given = 0;
-    (void)state;
 
     for (int i = 0; i < 200; i++) {
         char text[32];
@@ -240,15 +235,12 @@ static void a_prefix_on_link_has_a_bucket(void **state)
         senders_leave(sender);
     }
     assert_int_equal(given, 2 * SENDERS_WIDE);
-    senders_free(senders);
 }
 
 /* What the /64 refuses is not taken from the address. */
-static void a_prefix_refuses_without_cost(void **state)
+SENDERS_TEST(a_prefix_refuses_without_cost)
 {
-    struct senders *senders = make(CAPACITY);
     const struct sender_address last = sender_of("2001:db8::ffff", "2001:db8::1");
-    (void)state;
 
     for (int i = 0; i < SENDERS_WIDE; i++) {
         char text[32];
@@ -266,16 +258,14 @@ static void a_prefix_refuses_without_cost(void **state)
     assert_int_equal(deposit(sender, 1000), 0); /* the /64 has regained 16: both are its own */
     assert_int_equal(deposit(sender, 1000), 0);
     senders_leave(sender);
-    senders_free(senders);
 }
 
 /* A guest network is one /64: it may have any number of connections, each address its own few. */
-static void a_prefix_on_link_has_no_bound_of_connections(void **state)
+TEST(a_prefix_on_link_has_no_bound_of_connections)
 {
     enum { MANY = 4 * SENDERS_WIDE };
     struct senders *senders = make(MANY + 1);
     struct sender *entered[MANY];
-    (void)state;
 
     for (int i = 0; i < MANY; i++) {
         char text[32];
@@ -301,7 +291,7 @@ static void assert_has(const struct sender *sender, enum sender_use use, unsigne
 }
 
 /* What an address has, and what its /64 has. */
-static void shares_are_of_an_address_and_its_network(void **state)
+SENDERS_TEST(shares_are_of_an_address_and_its_network)
 {
     const struct sender_limits limits = {.connections = 3};
     const struct sender_address addresses[] = {
@@ -310,10 +300,8 @@ static void shares_are_of_an_address_and_its_network(void **state)
         sender_of("192.0.2.1", "192.0.2.9"),
     };
     enum { ONE, TWO, IPV4, COUNT };
-    struct senders *senders = make(CAPACITY);
     struct sender *of[COUNT];
     struct sender *more = NULL;
-    (void)state;
 
     for (int i = 0; i < COUNT; i++) {
         assert_int_equal(senders_enter(senders, &addresses[i], &limits, 0, &of[i]), 0);
@@ -332,18 +320,15 @@ static void shares_are_of_an_address_and_its_network(void **state)
     for (int i = 0; i < COUNT; i++) {
         senders_leave(of[i]);
     }
-    senders_free(senders);
 }
 
 /* The sender that has as many connections as it may have is found, and no other. */
-static void a_full_sender_is_found(void **state)
+SENDERS_TEST(a_full_sender_is_found)
 {
     const struct sender_limits limits = {.connections = 2};
     const struct sender_address address = sender_of("192.0.2.1", "192.0.2.9");
     const struct sender_address other = sender_of("192.0.2.2", "192.0.2.9");
-    struct senders *senders = make(CAPACITY);
     struct sender *sender = NULL;
-    (void)state;
 
     assert_null(senders_find_full(senders, &address, &limits));
     assert_int_equal(senders_enter(senders, &address, &limits, 0, &sender), 0);
@@ -354,7 +339,6 @@ static void a_full_sender_is_found(void **state)
     senders_leave(sender);
     assert_null(senders_find_full(senders, &address, &limits));
     senders_leave(sender);
-    senders_free(senders);
 }
 
 /* --- a table that is full --------------------------------------------------------------------- */
@@ -368,11 +352,9 @@ static struct sender_address numbered(uint32_t number)
 }
 
 /* Nobody's bucket is forgotten for others, however many come; who finds no place shares. */
-static void no_bucket_is_reset_by_others(void **state)
+SENDERS_TEST(no_bucket_is_reset_by_others)
 {
-    struct senders *senders = make(CAPACITY);
     uint32_t given = 0;
-    (void)state;
 
     for (uint32_t i = 0; i < CAPACITY; i++) {
         const struct sender_address address = numbered(i);
@@ -396,15 +378,11 @@ static void no_bucket_is_reset_by_others(void **state)
         assert_non_null(sender_account(sender));
         senders_leave(sender);
     }
-    senders_free(senders);
 }
 
 /* Once their buckets are full again they make room. */
-static void the_idle_are_forgotten(void **state)
+SENDERS_TEST(the_idle_are_forgotten)
 {
-    struct senders *senders = make(CAPACITY);
-    (void)state;
-
     for (uint32_t i = 0; i < 100 * CAPACITY; i++) {
         const struct sender_address address = numbered(i);
         const int64_t now_ms = (int64_t)i * 100; /* each needs 1 s for its one deposit */
@@ -414,7 +392,6 @@ static void the_idle_are_forgotten(void **state)
         assert_true(deposit(sender, now_ms) > 0); /* of its own: not of the shared bucket */
         senders_leave(sender);
     }
-    senders_free(senders);
 }
 
 /* The largest block of an allocator. */
@@ -447,14 +424,13 @@ static bool spy_sees(const struct spy *spy, uint32_t tag)
 }
 
 /* No hash of an address stays in memory longer than its limits count. */
-static void tidying_forgets_hashes(void **state)
+TEST(tidying_forgets_hashes)
 {
     static const struct sender_limits limits = {.connections = 2, .rates = {{60, 2}, {60, 2}}};
     struct spy spy = {.alloc = {.resize = spy_resize, .context = &spy}};
     const struct sender_address phone = sender_of("2001:db8::7", "2001:db8::1");
     struct senders *senders = NULL;
     struct sender *sender = NULL;
-    (void)state;
 
     assert_int_equal(senders_new(&spy.alloc, CAPACITY, key, &senders), 0);
     const uint32_t tags[] = {senders_tag(senders, &phone), senders_wide_tag(senders, &phone)};
@@ -472,14 +448,13 @@ static void tidying_forgets_hashes(void **state)
 
 /* Each call of senders_tidy looks at a part of a large table. After enough calls no sender is left.
  */
-static void tidying_goes_on_where_it_was(void **state)
+TEST(tidying_goes_on_where_it_was)
 {
     enum { MANY = 10000, CALLS = 4, LOOKED = 16 };
     static const struct sender_limits limits = {.connections = 2, .rates = {{60, 2}, {60, 2}}};
     struct spy spy = {.alloc = {.resize = spy_resize, .context = &spy}};
     struct senders *senders = NULL;
     uint32_t seen = 0;
-    (void)state;
 
     assert_int_equal(senders_new(&spy.alloc, 2 * MANY, key, &senders), 0);
     for (uint32_t i = 0; i < MANY; i++) {
@@ -503,14 +478,13 @@ static void tidying_goes_on_where_it_was(void **state)
 }
 
 /* Random comings and goings: connections are counted right, and nothing is left over. */
-static void random_comings_and_goings(void **state)
+TEST(random_comings_and_goings)
 {
     enum { ADDRESSES = 40, HELD = 30, STEPS = 20000 };
     struct senders *senders = make(24); /* not enough */
     const struct sender_limits limits = {.connections = 3, .rates = {{600, 4}, {600, 4}}};
     struct sender *held[HELD] = {NULL};
     struct rng rng;
-    (void)state;
 
     rng_init(&rng);
     for (int64_t step = 0; step < STEPS; step++) {
@@ -547,7 +521,7 @@ static void random_comings_and_goings(void **state)
 }
 
 /* Who comes again and again is not told each time; others are, and so is it after a while. */
-static void who_was_told_is_cut_off(void **state)
+SENDERS_TEST(who_was_told_is_cut_off)
 {
     const struct sender_limits limits = {
         .connections = 1,
@@ -555,11 +529,9 @@ static void who_was_told_is_cut_off(void **state)
     };
     const struct sender_address one = sender_of("192.0.2.1", "192.0.2.9");
     const struct sender_address other = sender_of("192.0.2.2", "192.0.2.9");
-    struct senders *senders = make(CAPACITY);
     struct sender *first = NULL;
     struct sender *second = NULL;
     struct sender *none = NULL;
-    (void)state;
 
     assert_int_equal(senders_enter(senders, &one, &limits, 0, &first), 0);
     assert_int_equal(senders_enter(senders, &other, &limits, 0, &second), 0);
@@ -577,20 +549,17 @@ static void who_was_told_is_cut_off(void **state)
     senders_leave(first);
     senders_leave(second);
     assert_null(none);
-    senders_free(senders);
 }
 
 /* As many as there are, by the smaller of the bucket and the one of the /64; all can be given back.
  */
-static void most_of_the_tokens(void **state)
+SENDERS_TEST(most_of_the_tokens)
 {
     const struct sender_limits many = {
         .connections = 20,
         .rates = {[SENDER_QUERY] = {.per_minute = 60, .burst = 100}},
     };
-    struct senders *senders = make(CAPACITY);
     struct sender *all[20];
-    (void)state;
 
     for (size_t i = 0; i < 20; i++) {
         char text[] = "2001:db8::100";
@@ -617,17 +586,15 @@ static void most_of_the_tokens(void **state)
     for (size_t i = 0; i < 20; i++) {
         senders_leave(all[i]);
     }
-    senders_free(senders);
 }
 
 /* A kept sender and its /64 stay, though they have no connection and full buckets. */
-static void who_is_kept_is_not_forgotten(void **state)
+TEST(who_is_kept_is_not_forgotten)
 {
     const struct sender_address near = sender_of("2001:db8::7", "2001:db8::1");
     const struct sender_address far = sender_of("192.0.2.1", "192.0.2.9");
     struct senders *senders = make(2);
     struct sender *sender = enter(senders, &near, 0);
-    (void)state;
 
     assert_int_equal(sender_take(sender, SENDER_QUERY, &narrow, 4, 0), 0);
     sender_keep(sender);
@@ -648,12 +615,11 @@ static void who_is_kept_is_not_forgotten(void **state)
     senders_free(senders);
 }
 
-static void memory_that_runs_out(void **state)
+TEST(memory_that_runs_out)
 {
     struct fail_alloc alloc;
     struct senders *senders = NULL;
     int rc = -ERR_NOMEM;
-    (void)state;
 
     fail_alloc_init(&alloc);
     for (unsigned n = 1; rc != 0; n++) {
@@ -669,32 +635,8 @@ static void memory_that_runs_out(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_counts_of_an_address),
-        cmocka_unit_test(a_device_counts_whatever_its_address_is),
-        cmocka_unit_test(a_widened_address_is_its_network),
-        cmocka_unit_test(this_machine_is_local),
-        cmocka_unit_test(a_tag_depends_on_the_key),
-        cmocka_unit_test(connections_are_counted_by_address),
-        cmocka_unit_test(a_new_connection_has_the_old_bucket),
-        cmocka_unit_test(a_prefix_on_link_has_a_bucket),
-        cmocka_unit_test(a_prefix_refuses_without_cost),
-        cmocka_unit_test(a_prefix_on_link_has_no_bound_of_connections),
-        cmocka_unit_test(shares_are_of_an_address_and_its_network),
-        cmocka_unit_test(a_full_sender_is_found),
-        cmocka_unit_test(no_bucket_is_reset_by_others),
-        cmocka_unit_test(the_idle_are_forgotten),
-        cmocka_unit_test(tidying_forgets_hashes),
-        cmocka_unit_test(tidying_goes_on_where_it_was),
-        cmocka_unit_test(random_comings_and_goings),
-        cmocka_unit_test(who_was_told_is_cut_off),
-        cmocka_unit_test(most_of_the_tokens),
-        cmocka_unit_test(who_is_kept_is_not_forgotten),
-        cmocka_unit_test(memory_that_runs_out),
-    };
-
     if (sodium_init() < 0) {
         return 1;
     }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return check_run(NULL, NULL);
 }

@@ -28,6 +28,7 @@
 #include "tests/lib/check.h"
 #include "tests/lib/loop_fixture.h"
 #include "tests/lib/server_fixture.h"
+#include "tests/unit/notices.h"
 
 struct fixture {
     struct server server;
@@ -180,9 +181,8 @@ static void hurry_ticks(struct fixture *fixture)
 /* --- start and stop --------------------------------------------------------------------------- */
 
 /* It serves, keeps what it acknowledged over a restart, and leaves nothing open. */
-static void messages_outlive_a_restart(void **state)
+TEST_OF(messages_outlive_a_restart, struct fixture *fixture, setup_started, teardown)
 {
-    struct fixture *fixture = *state;
     struct hearsay_response response;
     struct peer peer;
     uint8_t store_id[PERSIST_STORE_ID_BYTES];
@@ -209,9 +209,8 @@ static void messages_outlive_a_restart(void **state)
 }
 
 /* SIGTERM: what was received is answered and committed, then the streams end, and it is over. */
-static void stop_answers_what_is_under_way(void **state)
+TEST_OF(stop_answers_what_is_under_way, struct fixture *fixture, setup_started, teardown)
 {
-    struct fixture *fixture = *state;
     struct peer busy;
     struct peer idle;
 
@@ -245,9 +244,8 @@ static void stop_answers_what_is_under_way(void **state)
 }
 
 /* Clients that hold on do not hold it up: asked twice, it drops them. */
-static void second_signal_drops_everybody(void **state)
+TEST_OF(second_signal_drops_everybody, struct fixture *fixture, setup_started, teardown)
 {
-    struct fixture *fixture = *state;
     struct peer peer;
 
     greet(fixture, &peer);
@@ -261,9 +259,8 @@ static void second_signal_drops_everybody(void **state)
 }
 
 /* Asked once, it drops them when its patience is over. */
-static void patience_with_clients_is_bounded(void **state)
+TEST_OF(patience_with_clients_is_bounded, struct fixture *fixture, setup_started, teardown)
 {
-    struct fixture *fixture = *state;
     struct peer peer;
 
     greet(fixture, &peer);
@@ -292,9 +289,8 @@ static void expect_failure(struct fixture *fixture, int rc, const char *sentence
     expect_nothing_left(fixture);
 }
 
-static void failing_starts_leave_nothing(void **state)
+TEST_OF(failing_starts_leave_nothing, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
     int ends[2];
     struct sockaddr_in address;
     socklen_t bytes = sizeof(address);
@@ -324,9 +320,8 @@ static void failing_starts_leave_nothing(void **state)
 }
 
 /* Two servers do not share a directory, and the first goes on. */
-static void one_server_to_a_directory(void **state)
+TEST_OF(one_server_to_a_directory, struct fixture *fixture, setup_started, teardown)
 {
-    struct fixture *fixture = *state;
     struct server *second = calloc(1, sizeof(*second));
     struct peer peer;
 
@@ -341,9 +336,8 @@ static void one_server_to_a_directory(void **state)
 }
 
 /* A store that is no database is refused and left as it is. */
-static void damaged_store_is_refused(void **state)
+TEST_OF(damaged_store_is_refused, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
     char path[LOOP_PATH_BYTES + 16];
     struct stat status;
 
@@ -360,9 +354,8 @@ static void damaged_store_is_refused(void **state)
 }
 
 /* A host whose stored messages have another profile is the configuration's fault: exit code 2. */
-static void changed_profile_is_the_configurations_fault(void **state)
+TEST_OF(changed_profile_is_the_configurations_fault, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
     struct peer peer;
 
     assert_int_equal(start(fixture), 0);
@@ -377,9 +370,8 @@ static void changed_profile_is_the_configurations_fault(void **state)
 }
 
 /* An address that this machine lacks and that is a default is left out; the others are served. */
-static void default_that_is_not_there_is_left_out(void **state)
+TEST_OF(default_that_is_not_there_is_left_out, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
     struct peer peer;
 
     fixture->config.listeners[2] = fixture->config.listeners[0]; /* the Unix socket comes last */
@@ -411,9 +403,8 @@ static void reload(struct fixture *fixture)
 }
 
 /* A reload takes all of a right file and nothing of a wrong one. */
-static void reload_is_all_or_nothing(void **state)
+TEST_OF(reload_is_all_or_nothing, struct fixture *fixture, setup_started, teardown)
 {
-    struct fixture *fixture = *state;
     struct service *service = fixture->server.service;
     const uint32_t k_before = service->config.limits.k_max;
 
@@ -450,9 +441,8 @@ static void reload_is_all_or_nothing(void **state)
 /* --- ticks ------------------------------------------------------------------------------------ */
 
 /* Deadlines of sessions and expiry come by themselves. */
-static void ticks_do_what_is_due(void **state)
+TEST_OF(ticks_do_what_is_due, struct fixture *fixture, setup_started, teardown)
 {
-    struct fixture *fixture = *state;
     struct hearsay_request request = *server_fixture_deposit(2, 1);
     struct hearsay_response response;
     struct peer peer;
@@ -484,40 +474,21 @@ static void ticks_do_what_is_due(void **state)
 /* --- the service manager ---------------------------------------------------------------------- */
 
 #if HEARSAY_SYSTEMD
-static int listen_for_notices(void)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    char name[sizeof(address.sun_path) + 1];
-    const int descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    const int length = snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1,
-                                "hearsay-server-test-%ld", (long)getpid());
-
-    assert_int_equal(
-        bind(descriptor, (struct sockaddr *)&address,
-             (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1U + (unsigned)length)),
-        0);
-    (void)snprintf(name, sizeof(name), "@%s", address.sun_path + 1);
-    setenv("NOTIFY_SOCKET", name, 1);
-    return descriptor;
-}
-
 /* The first notice that waits and is no sign of life, or "". */
 static const char *take_notice(int descriptor)
 {
-    static char text[512];
+    const char *text = notices_take(descriptor);
 
-    do {
-        const ssize_t length = recv(descriptor, text, sizeof(text) - 1, 0);
-        text[length > 0 ? length : 0] = '\0';
-    } while (strcmp(text, "WATCHDOG=1") == 0);
+    while (strcmp(text, "WATCHDOG=1") == 0) {
+        text = notices_take(descriptor);
+    }
     return text;
 }
 
 /* The service manager hears of reloads, refusals, the stop, and signs of life between. */
-static void notices_in_order(void **state)
+TEST_OF(notices_in_order, struct fixture *fixture, setup, teardown)
 {
-    struct fixture *fixture = *state;
-    const int notices = listen_for_notices();
+    const int notices = notices_listen();
     char text[512] = "";
 
     fixture->descriptors = loop_descriptor_count();
@@ -547,25 +518,6 @@ static void notices_in_order(void **state)
 
 int main(void)
 {
-#define TEST(name)    cmocka_unit_test_setup_teardown(name, setup, teardown)
-#define STARTED(name) cmocka_unit_test_setup_teardown(name, setup_started, teardown)
-    const struct CMUnitTest tests[] = {
-        STARTED(messages_outlive_a_restart),
-        STARTED(stop_answers_what_is_under_way),
-        STARTED(second_signal_drops_everybody),
-        STARTED(patience_with_clients_is_bounded),
-        TEST(failing_starts_leave_nothing),
-        STARTED(one_server_to_a_directory),
-        TEST(damaged_store_is_refused),
-        TEST(changed_profile_is_the_configurations_fault),
-        TEST(default_that_is_not_there_is_left_out),
-        STARTED(reload_is_all_or_nothing),
-        STARTED(ticks_do_what_is_due),
-#if HEARSAY_SYSTEMD
-        TEST(notices_in_order),
-#endif
-    };
-
     /* libuv keeps a pipe for signals from the first loop on: it is there before we count. */
     uv_loop_t loop;
     if (sodium_init() < 0 || uv_loop_init(&loop) != 0 || uv_loop_close(&loop) != 0) {
@@ -574,5 +526,5 @@ int main(void)
     (void)signal(SIGPIPE, SIG_IGN);
     (void)umask(0077);
     log_set_level(LOG_LEVEL_ERROR);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return check_run(NULL, NULL);
 }

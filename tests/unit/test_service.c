@@ -15,10 +15,12 @@ enum { SECOND_MS = 1000 };
 
 /* --- hosts ------------------------------------------------------------------------------------ */
 
+#define FIXTURE_TEST(name) \
+    TEST_OF(name, struct service_fixture *fixture, service_fixture_setup, service_fixture_teardown)
+
 /* Each host has its own messages, caps and ids; together they have the server's. */
-static void hosts_are_apart(void **state)
+FIXTURE_TEST(hosts_are_apart)
 {
-    struct service_fixture *fixture = *state;
     struct service *service = fixture->service;
 
     assert_ptr_equal(service_host(service, NULL), &service->hosts[0]);
@@ -46,9 +48,8 @@ static void hosts_are_apart(void **state)
 }
 
 /* One host that is full does not keep others from taking messages; a full server does. */
-static void quotas_of_host_and_server(void **state)
+FIXTURE_TEST(quotas_of_host_and_server)
 {
-    struct service_fixture *fixture = *state;
     struct service *service = fixture->service;
 
     service->hosts[0].config.messages_max = 1;
@@ -74,10 +75,8 @@ static void quotas_of_host_and_server(void **state)
 /* --- acknowledgements ------------------------------------------------------------------------- */
 
 /* Operations of both hosts that wait together are answered together, after the commit, in order. */
-static void a_group_is_answered_after_its_commit(void **state)
+FIXTURE_TEST(a_group_is_answered_after_its_commit)
 {
-    struct service_fixture *fixture = *state;
-
     for (uint32_t i = 0; i < 10; i++) {
         service_fixture_send_deposit(fixture, i % 2 == 0 ? "alpha" : "beta", i,
                                      SERVICE_FIXTURE_LONG_S);
@@ -97,9 +96,8 @@ static void a_group_is_answered_after_its_commit(void **state)
 }
 
 /* A commit that fails leaves index, usage and store as they were, for all of its group. */
-static void a_failed_group_changes_nothing(void **state)
+FIXTURE_TEST(a_failed_group_changes_nothing)
 {
-    struct service_fixture *fixture = *state;
     const struct usage none = {0};
 
     service_fixture_deposit(fixture, "alpha", 1, SERVICE_FIXTURE_LONG_S);
@@ -129,9 +127,8 @@ static void fail_often(struct service_fixture *fixture)
 }
 
 /* Many failures in a row are two lines, of which the second counts the others. */
-static void failures_do_not_flood_the_log(void **state)
+FIXTURE_TEST(failures_do_not_flood_the_log)
 {
-    struct service_fixture *fixture = *state;
     const char *text = service_fixture_log_of(fixture, fail_often);
     const char *first = strstr(text, "storage: the disk is full");
     const char *second = strstr(text, "storage: failed (4 more failures");
@@ -142,9 +139,8 @@ static void failures_do_not_flood_the_log(void **state)
 }
 
 /* So much waiting for the store is congestion; as the store catches up, it is none. */
-static void congestion_is_what_waits(void **state)
+FIXTURE_TEST(congestion_is_what_waits)
 {
-    struct service_fixture *fixture = *state;
     uint32_t count = 0;
 
     fixture->service->hosts[1].config.messages_max = 100000;
@@ -174,9 +170,8 @@ static struct sender *service_client_of(struct service_fixture *fixture, uint8_t
 
 /* Senders whose operations wait for the store take turns: while those of all senders hold much,
  * each may have one. Whoever has none is not stopped. */
-static void senders_take_turns_at_the_store(void **state)
+FIXTURE_TEST(senders_take_turns_at_the_store)
 {
-    struct service_fixture *fixture = *state;
     struct service *service = fixture->service;
     uint32_t count = 0;
 
@@ -207,9 +202,8 @@ static void senders_take_turns_at_the_store(void **state)
 enum { SERVICE_FIXTURE_LONG_SEARCH = 80000 };
 
 /* A client has one long search under way at a time, over all hosts; its others wait. */
-static void one_search_of_a_client_at_a_time(void **state)
+FIXTURE_TEST(one_search_of_a_client_at_a_time)
 {
-    struct service_fixture *fixture = *state;
     unsigned turns = 0;
 
     service_fixture_fill_index(&fixture->service->hosts[0], SERVICE_FIXTURE_LONG_SEARCH);
@@ -231,10 +225,8 @@ static void one_search_of_a_client_at_a_time(void **state)
 }
 
 /* A search that can be done at once does not wait behind long ones. */
-static void short_searches_overtake(void **state)
+FIXTURE_TEST(short_searches_overtake)
 {
-    struct service_fixture *fixture = *state;
-
     service_fixture_fill_index(&fixture->service->hosts[0], SERVICE_FIXTURE_LONG_SEARCH);
     service_fixture_deposit(fixture, "beta", 1, SERVICE_FIXTURE_LONG_S);
     for (unsigned i = 0; i < 10; i++) {
@@ -250,9 +242,8 @@ static void short_searches_overtake(void **state)
 
 /* Expired messages of all hosts go, slice by slice, each slice after the one before; the cache
  * forgets them; messages of hosts that are not served any more only leave the store. */
-static void sweep_goes_in_slices_over_all_hosts(void **state)
+FIXTURE_TEST(sweep_goes_in_slices_over_all_hosts)
 {
-    struct service_fixture *fixture = *state;
     struct service *service = fixture->service;
     uint8_t id[MESSAGE_ID_BYTES];
     struct persist_message cached;
@@ -288,10 +279,8 @@ static void sweep_goes_in_slices_over_all_hosts(void **state)
 }
 
 /* A sweep that fails is tried again with the next; what it would have taken is still counted. */
-static void failed_sweep_is_tried_again(void **state)
+FIXTURE_TEST(failed_sweep_is_tried_again)
 {
-    struct service_fixture *fixture = *state;
-
     service_fixture_deposit(fixture, "alpha", 1, 1);
     service_fixture_advance(fixture, SECOND_MS);
     fake_persist_fail_next(fixture->persist);
@@ -305,10 +294,8 @@ static void failed_sweep_is_tried_again(void **state)
 }
 
 /* Marks of withdrawn ids go when their message's time is over, and take nothing from the usage. */
-static void marks_expire_without_effect(void **state)
+FIXTURE_TEST(marks_expire_without_effect)
 {
-    struct service_fixture *fixture = *state;
-
     service_fixture_deposit(fixture, "alpha", 1, 10);
     service_fixture_deposit(fixture, "alpha", 2, SERVICE_FIXTURE_LONG_S);
     service_fixture_withdraw(fixture, "alpha", 1);
@@ -325,10 +312,8 @@ static void marks_expire_without_effect(void **state)
 }
 
 /* When it stops, no sweep begins and none goes on; what is under way comes to its end. */
-static void stopping_sweeps_no_more(void **state)
+FIXTURE_TEST(stopping_sweeps_no_more)
 {
-    struct service_fixture *fixture = *state;
-
     for (uint32_t i = 0; i < PERSIST_EXPIRE_MAX + 10; i++) {
         service_fixture_deposit(fixture, "alpha", i, 1);
     }
@@ -347,9 +332,8 @@ static void stopping_sweeps_no_more(void **state)
 /* --- reload ----------------------------------------------------------------------------------- */
 
 /* A reload takes effect at once: limits, hosts' caps, and the cache gives back what is over. */
-static void reload_takes_effect(void **state)
+FIXTURE_TEST(reload_takes_effect)
 {
-    struct service_fixture *fixture = *state;
     struct service *service = fixture->service;
     uint8_t id[MESSAGE_ID_BYTES];
     struct persist_message cached;
@@ -367,28 +351,4 @@ static void reload_takes_effect(void **state)
     service_fixture_send_deposit(fixture, "alpha", 2, 6);
     assert_int_equal(fixture->code, MSG_INVALID);
     service_fixture_deposit(fixture, "alpha", 2, 5);
-}
-
-int main(void)
-{
-#define TEST(name) \
-    cmocka_unit_test_setup_teardown(name, service_fixture_setup, service_fixture_teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(hosts_are_apart),
-        TEST(quotas_of_host_and_server),
-        TEST(a_group_is_answered_after_its_commit),
-        TEST(a_failed_group_changes_nothing),
-        TEST(failures_do_not_flood_the_log),
-        TEST(congestion_is_what_waits),
-        TEST(senders_take_turns_at_the_store),
-        TEST(one_search_of_a_client_at_a_time),
-        TEST(short_searches_overtake),
-        TEST(sweep_goes_in_slices_over_all_hosts),
-        TEST(failed_sweep_is_tried_again),
-        TEST(marks_expire_without_effect),
-        TEST(stopping_sweeps_no_more),
-        TEST(reload_takes_effect),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

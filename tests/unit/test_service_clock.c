@@ -28,11 +28,12 @@ static void sweep_twice(struct service_fixture *fixture)
 
 /* --- the clock -------------------------------------------------------------------------------- */
 
-/* The clock is saved every ten minutes and when asked, one saving at a time. */
-static void clock_is_saved_now_and_then(void **state)
-{
-    struct service_fixture *fixture = *state;
+#define FIXTURE_TEST(name) \
+    TEST_OF(name, struct service_fixture *fixture, service_fixture_setup, service_fixture_teardown)
 
+/* The clock is saved every ten minutes and when asked, one saving at a time. */
+FIXTURE_TEST(clock_is_saved_now_and_then)
+{
     service_sweep(fixture->service);
     assert_int_equal(fake_persist_commit(fixture->persist), 2);
     service_fixture_advance(fixture, 10 * 60 * SECOND_MS - 1);
@@ -48,10 +49,8 @@ static void clock_is_saved_now_and_then(void **state)
 }
 
 /* Asked for while it is being saved with an older time, it is saved again: it was the stop. */
-static void clock_is_saved_as_it_is_now(void **state)
+FIXTURE_TEST(clock_is_saved_as_it_is_now)
 {
-    struct service_fixture *fixture = *state;
-
     service_save_clock(fixture->service);
     service_fixture_advance(fixture, 5);
     service_save_clock(fixture->service);
@@ -62,9 +61,8 @@ static void clock_is_saved_as_it_is_now(void **state)
 }
 
 /* The clock goes on from the latest time that was saved, and is not trusted while it is ahead. */
-static void clock_goes_on_over_a_restart(void **state)
+FIXTURE_TEST(clock_goes_on_over_a_restart)
 {
-    struct service_fixture *fixture = *state;
     const int64_t saved_ms = fixture->clock.wall_ms + 3600 * SECOND_MS;
 
     assert_true(service_clock_trusted(fixture->service));
@@ -81,10 +79,8 @@ static void clock_goes_on_over_a_restart(void **state)
 
 /* What was deposited before a reboot into 1970 expires when its lifetime has passed, neither at
  * once nor never; the time without power is not counted. */
-static void reboot_with_a_dead_clock(void **state)
+FIXTURE_TEST(reboot_with_a_dead_clock)
 {
-    struct service_fixture *fixture = *state;
-
     service_fixture_deposit(fixture, "alpha", 1, 600);
     service_fixture_deposit(fixture, "alpha", 2, 1200);
     fake_persist_commit(fixture->persist);
@@ -112,9 +108,8 @@ static void reboot_with_a_dead_clock(void **state)
 
 /* Nothing is swept by a jump of more than a day until the system, or patience, confirms it; what it
  * says of it is said once. */
-static void jump_waits_for_confirmation(void **state)
+FIXTURE_TEST(jump_waits_for_confirmation)
 {
-    struct service_fixture *fixture = *state;
     const int64_t year_ms = INT64_C(365) * 86400 * SECOND_MS;
 
     service_fixture_deposit(fixture, "alpha", 1, 600);
@@ -141,10 +136,8 @@ static void jump_waits_for_confirmation(void **state)
 }
 
 /* Over a reboot, too, and with the configured patience. */
-static void jump_waits_over_a_restart(void **state)
+FIXTURE_TEST(jump_waits_over_a_restart)
 {
-    struct service_fixture *fixture = *state;
-
     service_fixture_deposit(fixture, "alpha", 1, 600);
     fake_persist_commit(fixture->persist);
     fixture->config.clock_patience_s = 300;
@@ -192,10 +185,8 @@ static struct index_item item_of(const struct service_fixture *fixture, uint32_t
 static const int64_t in_2027_ms = INT64_C(1800000000000);
 
 /* What was left in 1970 keeps its age and its lifetime when the clock is set, and after that. */
-static void messages_move_with_the_clock(void **state)
+FIXTURE_TEST(messages_move_with_the_clock)
 {
-    struct service_fixture *fixture = *state;
-
     boot_in_1970(fixture);
     service_fixture_deposit(fixture, "alpha", 1, 600);
     service_fixture_advance(fixture, 60 * SECOND_MS);
@@ -221,10 +212,8 @@ static void nothing_follows(struct persist_op *op)
 
 /* So does a notice with an end, also if a start without the time comes between; and then it ends.
  */
-static void notices_move_with_the_clock(void **state)
+FIXTURE_TEST(notices_move_with_the_clock)
 {
-    struct service_fixture *fixture = *state;
-
     boot_in_1970(fixture);
     struct persist_rule rule = {.host = fixture->service->hosts[0].number,
                                 .kind = PERSIST_NOTICE,
@@ -287,10 +276,8 @@ static void assert_destroyed_at(struct service_fixture *fixture, int64_t destroy
 }
 
 /* What was removed while the clock was trusted does not stay longer because of a later run. */
-static void trusted_removals_do_not_move(void **state)
+FIXTURE_TEST(trusted_removals_do_not_move)
 {
-    struct service_fixture *fixture = *state;
-
     service_fixture_deposit(fixture, "alpha", 1, SERVICE_FIXTURE_LONG_S);
     (void)fake_persist_commit(fixture->persist);
     const int64_t destroy_ms = remove_and_boot(fixture);
@@ -304,10 +291,8 @@ static void trusted_removals_do_not_move(void **state)
 }
 
 /* What was removed while nobody knew the time moves, if only it does, and over a restart. */
-static void removals_move_with_the_clock(void **state)
+FIXTURE_TEST(removals_move_with_the_clock)
 {
-    struct service_fixture *fixture = *state;
-
     service_fixture_deposit(fixture, "alpha", 1, SERVICE_FIXTURE_LONG_S);
     service_save_clock(fixture->service);
     (void)fake_persist_commit(fixture->persist);
@@ -323,10 +308,8 @@ static void removals_move_with_the_clock(void **state)
 
 /* Several starts without the time: nobody knows when their messages came, so all of them move. What
  * came while the clock was trusted grows older by the jump. */
-static void messages_move_over_starts_without_the_time(void **state)
+FIXTURE_TEST(messages_move_over_starts_without_the_time)
 {
-    struct service_fixture *fixture = *state;
-
     service_fixture_deposit(fixture, "alpha", 1, 3600);
     service_save_clock(fixture->service);
     (void)fake_persist_commit(fixture->persist);
@@ -345,10 +328,8 @@ static void messages_move_over_starts_without_the_time(void **state)
 }
 
 /* A step of up to a minute moves nothing; of more than a minute, what was left before. */
-static void small_steps_move_nothing(void **state)
+FIXTURE_TEST(small_steps_move_nothing)
 {
-    struct service_fixture *fixture = *state;
-
     service_fixture_deposit(fixture, "alpha", 1, 600);
     const struct index_item before = item_of(fixture, 1);
     learn_time(fixture, fixture->clock.wall_ms + 60 * SECOND_MS);
@@ -360,10 +341,8 @@ static void small_steps_move_nothing(void **state)
 }
 
 /* Without storage nothing moves, not the clock either: it is tried again in ten minutes. */
-static void clock_is_set_when_the_store_can(void **state)
+FIXTURE_TEST(clock_is_set_when_the_store_can)
 {
-    struct service_fixture *fixture = *state;
-
     service_fixture_deposit(fixture, "alpha", 1, 3600);
     const int64_t expires_ms = item_of(fixture, 1).expires_ms;
     const int64_t now_ms = fixture->clock.wall_ms;
@@ -385,9 +364,8 @@ static void clock_is_set_when_the_store_can(void **state)
 }
 
 /* Many deposits in one millisecond ask the system about its clock once; a later one asks again. */
-static void system_is_asked_once_a_millisecond(void **state)
+FIXTURE_TEST(system_is_asked_once_a_millisecond)
 {
-    struct service_fixture *fixture = *state;
     const unsigned before = fixture->clock.asked;
 
     for (int i = 0; i < 1000; i++) {
@@ -401,10 +379,8 @@ static void system_is_asked_once_a_millisecond(void **state)
 
 /* The store refuses to save from when on messages move, and then the power goes: the next deposit
  * has saved it. */
-static void moving_is_saved_again_after_a_failure(void **state)
+FIXTURE_TEST(moving_is_saved_again_after_a_failure)
 {
-    struct service_fixture *fixture = *state;
-
     boot_in_1970(fixture);
     service_hold_clock(fixture->service, service_now_ms(fixture->service));
     fake_persist_fail_next(fixture->persist);
@@ -415,29 +391,4 @@ static void moving_is_saved_again_after_a_failure(void **state)
     boot_in_1970(fixture);
     learn_time(fixture, in_2027_ms);
     assert_true(item_of(fixture, 1).expires_ms == in_2027_ms + 600 * SECOND_MS);
-}
-
-int main(void)
-{
-#define TEST(name) \
-    cmocka_unit_test_setup_teardown(name, service_fixture_setup, service_fixture_teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(clock_is_saved_now_and_then),
-        TEST(clock_is_saved_as_it_is_now),
-        TEST(clock_goes_on_over_a_restart),
-        TEST(reboot_with_a_dead_clock),
-        TEST(jump_waits_for_confirmation),
-        TEST(jump_waits_over_a_restart),
-        TEST(messages_move_with_the_clock),
-        TEST(notices_move_with_the_clock),
-        TEST(trusted_removals_do_not_move),
-        TEST(removals_move_with_the_clock),
-        TEST(messages_move_over_starts_without_the_time),
-        TEST(small_steps_move_nothing),
-        TEST(clock_is_set_when_the_store_can),
-        TEST(system_is_asked_once_a_millisecond),
-        TEST(moving_is_saved_again_after_a_failure),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,10 +25,9 @@ static void drop_beta_and_restart(struct service_fixture *fixture)
 
 /* What is stored is served again and counted; expired and withdrawn messages are not, nor are those
  * of a host that is gone from the configuration, which are kept for its return. */
-static void start_loads_the_store(void **state)
+TEST_OF(start_loads_the_store, struct service_fixture *fixture, service_fixture_setup,
+        service_fixture_teardown)
 {
-    struct service_fixture *fixture = *state;
-
     service_fixture_deposit(fixture, "alpha", 1, SERVICE_FIXTURE_LONG_S);
     service_fixture_deposit(fixture, "alpha", 2, 1);
     service_fixture_deposit(fixture, "alpha", 3, SERVICE_FIXTURE_LONG_S);
@@ -52,12 +51,14 @@ static void start_loads_the_store(void **state)
     assert_int_equal(service_fixture_count_found(fixture, "beta"), 1);
 }
 
+#define FIXTURE_TEST(name)                                                        \
+    TEST_OF(name, struct service_fixture *fixture, service_fixture_setup_stopped, \
+            service_fixture_teardown)
+
 /* A host whose messages have another profile is the configuration's fault: file and line, both
  * profiles, and what to do. */
-static void another_profile_is_refused(void **state)
+FIXTURE_TEST(another_profile_is_refused)
 {
-    struct service_fixture *fixture = *state;
-
     fake_persist_set_profile(fixture->persist, "v1:256/2");
     assert_int_equal(service_fixture_start(fixture), CONFIG_REFUSED);
     assert_null(fixture->service);
@@ -75,10 +76,8 @@ static void another_profile_is_refused(void **state)
 }
 
 /* A store that fails at the start is told with its own reason, or with the error's. */
-static void failing_store_is_told(void **state)
+FIXTURE_TEST(failing_store_is_told)
 {
-    struct service_fixture *fixture = *state;
-
     fake_persist_fail_start(fixture->persist, -ERR_STORAGE, 0, "the disk is on fire");
     assert_int_equal(service_fixture_start(fixture), -ERR_STORAGE);
     assert_string_equal(fixture->reason, "the disk is on fire");
@@ -100,9 +99,8 @@ static void mark_done(struct persist_op *op)
 }
 
 /* A stored message with a filter of the wrong length stops the start: it is damage. */
-static void damaged_message_stops_the_start(void **state)
+FIXTURE_TEST(damaged_message_stops_the_start)
 {
-    struct service_fixture *fixture = *state;
     struct persist_op op = {
         .kind = PERSIST_DEPOSIT,
         .done = mark_done,
@@ -123,9 +121,8 @@ static void damaged_message_stops_the_start(void **state)
 
 /* Whichever request for memory fails during the start: nothing is left, and a reason is given; or
  * the service is there, and right. */
-static void start_without_memory(void **state)
+FIXTURE_TEST(start_without_memory)
 {
-    struct service_fixture *fixture = *state;
     int rc = -ERR_NOMEM;
     size_t n = 0;
 
@@ -180,11 +177,11 @@ static size_t count_unarranged(const struct service_fixture *fixture, size_t hos
 
 /* A start builds no tree: the service is there as soon as the messages are, which stand as they
  * came. Turns arrange them, and queries are right before, meanwhile and after. */
-static void a_start_arranges_while_it_serves(void **state)
+TEST_OF(a_start_arranges_while_it_serves, struct service_fixture *fixture, service_fixture_setup,
+        service_fixture_teardown)
 {
     enum { ALPHA = 60, BETA = 40 };
     struct eager_worker worker = {.worker = {.submit = work_at_once}};
-    struct service_fixture *fixture = *state;
     unsigned turns = 0;
 
     for (uint32_t i = 0; i < ALPHA; i++) {
@@ -222,10 +219,8 @@ static void start_logged(struct service_fixture *fixture)
 }
 
 /* HEARSAY_CPU chooses the kernels; what it does not know is said and ignored. */
-static void kernels_can_be_forced(void **state)
+FIXTURE_TEST(kernels_can_be_forced)
 {
-    struct service_fixture *fixture = *state;
-
     setenv("HEARSAY_CPU", "scalar", 1);
     start_logged(fixture);
     assert_ptr_equal(fixture->service->kernels, bits_select(BITS_SCALAR));
@@ -235,23 +230,4 @@ static void kernels_can_be_forced(void **state)
         strstr(service_fixture_log_of(fixture, start_logged), "HEARSAY_CPU is none of scalar"));
     assert_ptr_equal(fixture->service->kernels, bits_select(BITS_AVX512));
     unsetenv("HEARSAY_CPU");
-}
-
-int main(void)
-{
-#define TEST(name) \
-    cmocka_unit_test_setup_teardown(name, service_fixture_setup, service_fixture_teardown)
-#define STOPPED(name) \
-    cmocka_unit_test_setup_teardown(name, service_fixture_setup_stopped, service_fixture_teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(start_loads_the_store),
-        TEST(a_start_arranges_while_it_serves),
-        STOPPED(another_profile_is_refused),
-        STOPPED(failing_store_is_told),
-        STOPPED(damaged_message_stops_the_start),
-        STOPPED(start_without_memory),
-        STOPPED(kernels_can_be_forced),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

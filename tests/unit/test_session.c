@@ -72,10 +72,12 @@ static size_t talk(struct server_fixture *fixture, const struct bytes *said, siz
     return heard;
 }
 
+#define FIXTURE_TEST(name) \
+    TEST_OF(name, struct server_fixture *fixture, session_fixture_setup, session_fixture_teardown)
+
 /* Wherever the stream is cut into reads, the answers are the same. */
-static void frames_may_be_split_anywhere(void **state)
+FIXTURE_TEST(frames_may_be_split_anywhere)
 {
-    struct server_fixture *fixture = *state;
     static uint8_t whole[TRANSCRIPT_MAX];
     static uint8_t heard[TRANSCRIPT_MAX];
     struct peer source;
@@ -92,9 +94,8 @@ static void frames_may_be_split_anywhere(void **state)
 }
 
 /* Also when each byte comes by itself. */
-static void bytes_may_come_one_by_one(void **state)
+FIXTURE_TEST(bytes_may_come_one_by_one)
 {
-    struct server_fixture *fixture = *state;
     struct peer peer;
     struct session *session = server_fixture_connect(fixture, &peer);
     struct peer source;
@@ -120,9 +121,8 @@ static void bytes_may_come_one_by_one(void **state)
 }
 
 /* More frames in one read than a turn takes are all answered, in order. */
-static void many_frames_in_one_read(void **state)
+FIXTURE_TEST(many_frames_in_one_read)
 {
-    struct server_fixture *fixture = *state;
     struct peer peer;
 
     server_fixture_greet(fixture, &peer);
@@ -137,7 +137,7 @@ static void many_frames_in_one_read(void **state)
 }
 
 /* What cannot be read any further is said, and is the end; what follows is not looked at. */
-static void broken_streams_end(void **state)
+FIXTURE_TEST(broken_streams_end)
 {
     static const struct {
         const char *bytes;
@@ -149,7 +149,6 @@ static void broken_streams_end(void **state)
         {"\xff\xff\xff\xff", 4, "4294967295 bytes; at most 65536"},
         {"\0\0\0\1\xff", 5, ""},
     };
-    struct server_fixture *fixture = *state;
 
     for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++) {
         struct peer peer;
@@ -166,9 +165,8 @@ static void broken_streams_end(void **state)
 }
 
 /* A request whose fields are wrong is answered, and the next one is served. */
-static void wrong_fields_do_not_end_it(void **state)
+FIXTURE_TEST(wrong_fields_do_not_end_it)
 {
-    struct server_fixture *fixture = *state;
     const struct hearsay_request no_id = {.id = 7, .kind = HEARSAY_REQUEST_GET};
     struct peer peer;
 
@@ -183,9 +181,8 @@ static void wrong_fields_do_not_end_it(void **state)
 
 /* --- hello ------------------------------------------------------------------------------------ */
 
-static void nothing_is_served_before_hello(void **state)
+FIXTURE_TEST(nothing_is_served_before_hello)
 {
-    struct server_fixture *fixture = *state;
     const struct hearsay_request no_id = {.id = 7, .kind = HEARSAY_REQUEST_GET};
     const struct hearsay_request future = {
         .id = 9, .kind = HEARSAY_REQUEST_HELLO, .hello = {.versions = {77}, .version_count = 1}};
@@ -217,9 +214,8 @@ static void nothing_is_served_before_hello(void **state)
 }
 
 /* Who does not say Hello in time is told so and ended, half a Hello or not. */
-static void hello_has_a_deadline(void **state)
+FIXTURE_TEST(hello_has_a_deadline)
 {
-    struct server_fixture *fixture = *state;
     struct peer peer;
     struct session *session = server_fixture_connect(fixture, &peer);
     const int64_t since_ms = session->since_ms;
@@ -238,9 +234,8 @@ static void hello_has_a_deadline(void **state)
 }
 
 /* An idle session ends; one that waits for an answer is not idle, and 0 is never. */
-static void idle_sessions_end(void **state)
+FIXTURE_TEST(idle_sessions_end)
 {
-    struct server_fixture *fixture = *state;
     struct config_limits *limits = &fixture->server.service->config.limits;
     struct peer peer;
     struct session *session = server_fixture_greet(fixture, &peer);
@@ -269,9 +264,8 @@ static void idle_sessions_end(void **state)
 /* --- bounds ----------------------------------------------------------------------------------- */
 
 /* Beyond the requests in flight no more are read; as answers go out, the others have their turn. */
-static void requests_in_flight_are_bounded(void **state)
+FIXTURE_TEST(requests_in_flight_are_bounded)
 {
-    struct server_fixture *fixture = *state;
     struct peer peer;
     struct session *session = server_fixture_greet(fixture, &peer);
     uint64_t id = 100;
@@ -295,9 +289,8 @@ static void requests_in_flight_are_bounded(void **state)
 }
 
 /* While the clock is set nobody's requests are taken; then they are. */
-static void a_clock_that_is_set_holds_all_clients(void **state)
+FIXTURE_TEST(a_clock_that_is_set_holds_all_clients)
 {
-    struct server_fixture *fixture = *state;
     struct service *service = fixture->server.service;
     struct hearsay_response response;
     struct peer peers[2];
@@ -326,9 +319,8 @@ static void a_clock_that_is_set_holds_all_clients(void **state)
 }
 
 /* While much waits for the store, a client waits that has a part in it, and no other. */
-static void who_waits_for_the_store_takes_turns(void **state)
+FIXTURE_TEST(who_waits_for_the_store_takes_turns)
 {
-    struct server_fixture *fixture = *state;
     struct service *service = fixture->server.service;
     const size_t congested = 16 * 1024 * 1024;
     struct hearsay_response response;
@@ -359,9 +351,8 @@ static void who_waits_for_the_store_takes_turns(void **state)
 }
 
 /* A client that does not read is asked no more, and nothing of it is lost when it reads again. */
-static void unread_answers_stop_the_requests(void **state)
+FIXTURE_TEST(unread_answers_stop_the_requests)
 {
-    struct server_fixture *fixture = *state;
     struct peer peer;
     struct session *session = server_fixture_greet(fixture, &peer);
     const uint64_t cap = fixture->config.limits.session_output_bytes;
@@ -388,9 +379,8 @@ static void unread_answers_stop_the_requests(void **state)
 }
 
 /* At the bound the client is dropped, at once and without more ado. */
-static void slow_readers_are_dropped_at_the_bound(void **state)
+FIXTURE_TEST(slow_readers_are_dropped_at_the_bound)
 {
-    struct server_fixture *fixture = *state;
     struct peer peer;
     struct session *session = server_fixture_greet(fixture, &peer);
     const uint64_t cap = fixture->config.limits.session_output_bytes;
@@ -411,9 +401,8 @@ static void slow_readers_are_dropped_at_the_bound(void **state)
 }
 
 /* When all output together is over its cap, the one that holds the most goes. */
-static void the_slowest_is_dropped_at_the_common_bound(void **state)
+FIXTURE_TEST(the_slowest_is_dropped_at_the_common_bound)
 {
-    struct server_fixture *fixture = *state;
     struct config_limits *limits = &fixture->server.service->config.limits;
     struct peer peers[3];
     struct session *sessions[3];
@@ -441,9 +430,8 @@ static void the_slowest_is_dropped_at_the_common_bound(void **state)
 }
 
 /* Output that the peer takes nothing of has a deadline, although it is below the bound. */
-static void stuck_output_has_a_deadline(void **state)
+FIXTURE_TEST(stuck_output_has_a_deadline)
 {
-    struct server_fixture *fixture = *state;
     struct peer peer;
     struct session *session = server_fixture_greet(fixture, &peer);
 
@@ -461,9 +449,8 @@ static void stuck_output_has_a_deadline(void **state)
 }
 
 /* Connections over the limit are told so; far over it they are closed without a word. */
-static void sessions_are_bounded(void **state)
+FIXTURE_TEST(sessions_are_bounded)
 {
-    struct server_fixture *fixture = *state;
     struct config_limits *limits = &fixture->server.service->config.limits;
     struct hearsay_response response;
     struct peer peers[70];
@@ -496,9 +483,8 @@ static void sessions_are_bounded(void **state)
 /* --- who is it -------------------------------------------------------------------------------- */
 
 /* Our own user over the Unix socket is the administrator. */
-static void own_user_is_the_administrator(void **state)
+FIXTURE_TEST(own_user_is_the_administrator)
 {
-    struct server_fixture *fixture = *state;
     struct peer peer;
     struct session *session = server_fixture_greet(fixture, &peer);
 
@@ -508,29 +494,7 @@ static void own_user_is_the_administrator(void **state)
 
 int main(void)
 {
-#define TEST(name) \
-    cmocka_unit_test_setup_teardown(name, session_fixture_setup, session_fixture_teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(frames_may_be_split_anywhere),
-        TEST(bytes_may_come_one_by_one),
-        TEST(many_frames_in_one_read),
-        TEST(broken_streams_end),
-        TEST(wrong_fields_do_not_end_it),
-        TEST(nothing_is_served_before_hello),
-        TEST(hello_has_a_deadline),
-        TEST(idle_sessions_end),
-        TEST(requests_in_flight_are_bounded),
-        TEST(a_clock_that_is_set_holds_all_clients),
-        TEST(who_waits_for_the_store_takes_turns),
-        TEST(unread_answers_stop_the_requests),
-        TEST(slow_readers_are_dropped_at_the_bound),
-        TEST(the_slowest_is_dropped_at_the_common_bound),
-        TEST(stuck_output_has_a_deadline),
-        TEST(sessions_are_bounded),
-        TEST(own_user_is_the_administrator),
-    };
-
     (void)signal(SIGPIPE, SIG_IGN);
     log_set_level(LOG_LEVEL_ERROR);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return check_run(NULL, NULL);
 }

@@ -17,10 +17,12 @@ enum { LINGER_MS = 2000 };
 
 /* --- answers that cannot be given ------------------------------------------------------------- */
 
+#define FIXTURE_TEST(name) \
+    TEST_OF(name, struct server_fixture *fixture, session_fixture_setup, session_fixture_teardown)
+
 /* An answer over the frame limit is an error that says so; the session goes on. */
-static void answers_over_a_frame_are_refused(void **state)
+FIXTURE_TEST(answers_over_a_frame_are_refused)
 {
-    struct server_fixture *fixture = *state;
     struct peer peer;
     struct session *session = server_fixture_greet(fixture, &peer);
 
@@ -34,9 +36,8 @@ static void answers_over_a_frame_are_refused(void **state)
 
 /* Without memory for an answer or a request the session is dropped: no answer is silently missing.
  */
-static void no_memory_drops_the_session(void **state)
+FIXTURE_TEST(no_memory_drops_the_session)
 {
-    struct server_fixture *fixture = *state;
     struct peer peer;
     struct session *session = server_fixture_greet(fixture, &peer);
 
@@ -52,9 +53,8 @@ static void no_memory_drops_the_session(void **state)
 
 /* Whichever request for memory fails while a request is read: the session is dropped, and nothing
  * of the request happens; or it has them all, and is served. */
-static void no_memory_for_a_request(void **state)
+FIXTURE_TEST(no_memory_for_a_request)
 {
-    struct server_fixture *fixture = *state;
     struct arena *arena = &fixture->server.sessions.decode_arena;
     size_t failed = 0;
 
@@ -97,9 +97,8 @@ static void watch_all(struct server_fixture *fixture, struct session *session)
 
 /* A push that drops its client: who pushes still has the client, its watches and its sender when
  * the call returns; the loop's next turn ends them. */
-static void a_push_that_drops_leaves_its_caller_valid(void **state)
+FIXTURE_TEST(a_push_that_drops_leaves_its_caller_valid)
 {
-    struct server_fixture *fixture = *state;
     struct peer peer;
     struct session *session = server_fixture_greet(fixture, &peer);
 
@@ -124,9 +123,8 @@ static void a_push_that_drops_leaves_its_caller_valid(void **state)
 
 /* The end of the last request of a session whose stream is closed: the session is still there when
  * the handler gets back to its caller. */
-static void the_last_work_does_not_free_its_session(void **state)
+FIXTURE_TEST(the_last_work_does_not_free_its_session)
 {
-    struct server_fixture *fixture = *state;
     struct peer peer;
     struct session *session = server_fixture_greet(fixture, &peer);
 
@@ -147,9 +145,8 @@ static void the_last_work_does_not_free_its_session(void **state)
 
 /* A write that fails, as the client has reset the connection, drops the session within
  * session_flush, which goes on with it. */
-static void a_write_that_fails_leaves_its_caller_valid(void **state)
+FIXTURE_TEST(a_write_that_fails_leaves_its_caller_valid)
 {
-    struct server_fixture *fixture = *state;
     struct peer peer;
     struct session *session = server_fixture_greet(fixture, &peer);
 
@@ -166,9 +163,8 @@ static void a_write_that_fails_leaves_its_caller_valid(void **state)
 /* --- ends ------------------------------------------------------------------------------------- */
 
 /* Who has sent its end still gets all answers, and then ours. */
-static void half_close_is_answered(void **state)
+FIXTURE_TEST(half_close_is_answered)
 {
-    struct server_fixture *fixture = *state;
     struct peer peer;
 
     server_fixture_greet(fixture, &peer);
@@ -195,9 +191,8 @@ static void half_close_is_answered(void **state)
 }
 
 /* An end in the midst of a frame is an end like any other. */
-static void half_close_within_a_frame(void **state)
+FIXTURE_TEST(half_close_within_a_frame)
 {
-    struct server_fixture *fixture = *state;
     struct peer peer;
 
     server_fixture_greet(fixture, &peer);
@@ -213,9 +208,8 @@ static void half_close_within_a_frame(void **state)
 
 /* A client that is gone while its requests are under way: they are done, and the session is freed
  * when the last one is over, not before. */
-static void client_gone_before_its_answers(void **state)
+FIXTURE_TEST(client_gone_before_its_answers)
 {
-    struct server_fixture *fixture = *state;
     struct peer peer;
     struct session *session = server_fixture_greet(fixture, &peer);
 
@@ -238,9 +232,8 @@ static void client_gone_before_its_answers(void **state)
 }
 
 /* The other order: the work is over while the stream is still closing. */
-static void work_ends_before_the_stream_is_closed(void **state)
+FIXTURE_TEST(work_ends_before_the_stream_is_closed)
 {
-    struct server_fixture *fixture = *state;
     struct peer peer;
     struct session *session = server_fixture_greet(fixture, &peer);
 
@@ -255,9 +248,8 @@ static void work_ends_before_the_stream_is_closed(void **state)
     peer_deinit(&peer);
 }
 
-static void answer_to_a_client_that_left(void **state)
+FIXTURE_TEST(answer_to_a_client_that_left)
 {
-    struct server_fixture *fixture = *state;
     struct peer peer;
 
     server_fixture_greet(fixture, &peer);
@@ -272,9 +264,8 @@ static void answer_to_a_client_that_left(void **state)
 }
 
 /* The server stops: what was received is answered, and then the stream ends. */
-static void stop_answers_what_was_received(void **state)
+FIXTURE_TEST(stop_answers_what_was_received)
 {
-    struct server_fixture *fixture = *state;
     struct peer busy;
     struct peer idle;
 
@@ -335,17 +326,15 @@ static void ends_while_it_waits_for_its_turn(bool is_stopping)
 }
 
 /* It goes on to listen for the peer's end, although it is on the list of those with requests. */
-static void an_end_is_noticed_by_those_that_wait(void **state)
+TEST(an_end_is_noticed_by_those_that_wait)
 {
-    (void)state;
     ends_while_it_waits_for_its_turn(false);
     ends_while_it_waits_for_its_turn(true);
 }
 
 /* A peer that does not end after our end is not waited for longer than two seconds. */
-static void lingering_has_a_deadline(void **state)
+FIXTURE_TEST(lingering_has_a_deadline)
 {
-    struct server_fixture *fixture = *state;
     struct peer peer;
     struct session *session = server_fixture_greet(fixture, &peer);
 
@@ -366,26 +355,7 @@ static void lingering_has_a_deadline(void **state)
 
 int main(void)
 {
-#define TEST(name) \
-    cmocka_unit_test_setup_teardown(name, session_fixture_setup, session_fixture_teardown)
-    const struct CMUnitTest tests[] = {
-        TEST(answers_over_a_frame_are_refused),
-        TEST(no_memory_drops_the_session),
-        TEST(no_memory_for_a_request),
-        TEST(a_push_that_drops_leaves_its_caller_valid),
-        TEST(the_last_work_does_not_free_its_session),
-        TEST(a_write_that_fails_leaves_its_caller_valid),
-        TEST(half_close_is_answered),
-        TEST(half_close_within_a_frame),
-        TEST(client_gone_before_its_answers),
-        TEST(work_ends_before_the_stream_is_closed),
-        TEST(answer_to_a_client_that_left),
-        TEST(stop_answers_what_was_received),
-        cmocka_unit_test(an_end_is_noticed_by_those_that_wait),
-        TEST(lingering_has_a_deadline),
-    };
-
     (void)signal(SIGPIPE, SIG_IGN);
     log_set_level(LOG_LEVEL_ERROR);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return check_run(NULL, NULL);
 }

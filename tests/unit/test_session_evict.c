@@ -124,10 +124,9 @@ static void fill(struct fixture *fixture, unsigned on_link, const char *newcomer
 
 /* A device whose addresses have a session each, none of them idle: whoever comes gets in, from
  * elsewhere and from the same /64, and a session of that /64 gives way. */
-static void addresses_of_one_network_make_room(void **state)
+TEST(addresses_of_one_network_make_room)
 {
     static const char *const newcomers[] = {"192.0.2.200", "2001:db8:1::1", "2001:db8::77"};
-    (void)state;
 
     for (size_t i = 0; i < 3; i++) {
         struct fixture fixture;
@@ -139,10 +138,9 @@ static void addresses_of_one_network_make_room(void **state)
 }
 
 /* One address more of the /64 takes no place of those who are elsewhere, watching or idle. */
-static void who_is_elsewhere_stays(void **state)
+TEST(who_is_elsewhere_stays)
 {
     struct fixture fixture;
-    (void)state;
 
     set_up(&fixture);
     fill(&fixture, 2, "2001:db8::77");
@@ -158,10 +156,9 @@ static void who_is_elsewhere_stays(void **state)
 
 /* All have one session, and all watch: who comes new gets in, for the one that was silent longest.
  */
-static void who_watches_makes_room_for_an_equal(void **state)
+TEST(who_watches_makes_room_for_an_equal)
 {
     struct fixture fixture;
-    (void)state;
 
     set_up(&fixture);
     fill(&fixture, 0, "192.0.2.200");
@@ -175,10 +172,9 @@ static void who_watches_makes_room_for_an_equal(void **state)
 }
 
 /* A sender with two sessions that wants a third takes none of a sender with two. */
-static void who_has_as_many_keeps_them(void **state)
+TEST(who_has_as_many_keeps_them)
 {
     struct fixture fixture;
-    (void)state;
 
     set_up(&fixture);
     for (unsigned at = 0; at < SESSIONS; at++) {
@@ -195,10 +191,9 @@ static void who_has_as_many_keeps_them(void **state)
 
 /* The sender has as many sessions as it may have: of its idle ones without a watch, the one that
  * was silent longest goes. If there is none, none goes. */
-static void an_idle_session_makes_room_for_its_own_sender(void **state)
+TEST(an_idle_session_makes_room_for_its_own_sender)
 {
     struct fixture fixture;
-    (void)state;
 
     set_up(&fixture);
     for (unsigned at = 0; at < PEERS; at++) {
@@ -221,10 +216,9 @@ static void an_idle_session_makes_room_for_its_own_sender(void **state)
 }
 
 /* An idle session that does not watch makes room. */
-static void who_is_idle_makes_room(void **state)
+TEST(who_is_idle_makes_room)
 {
     struct fixture fixture;
-    (void)state;
 
     set_up(&fixture);
     fill(&fixture, 8, "2001:db8::77");
@@ -236,10 +230,9 @@ static void who_is_idle_makes_room(void **state)
 }
 
 /* Whoever has more sessions than the newcomer loses one, watching or not. */
-static void who_has_more_makes_room(void **state)
+TEST(who_has_more_makes_room)
 {
     struct fixture fixture;
-    (void)state;
 
     set_up(&fixture);
     for (unsigned at = 0; at < SESSIONS; at++) {
@@ -251,18 +244,4 @@ static void who_has_more_makes_room(void **state)
     make_idle(&fixture, 7);
     assert_int_equal(dropped(&fixture), 4);
     tear_down(&fixture);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(addresses_of_one_network_make_room),
-        cmocka_unit_test(who_is_elsewhere_stays),
-        cmocka_unit_test(who_watches_makes_room_for_an_equal),
-        cmocka_unit_test(who_has_as_many_keeps_them),
-        cmocka_unit_test(an_idle_session_makes_room_for_its_own_sender),
-        cmocka_unit_test(who_is_idle_makes_room),
-        cmocka_unit_test(who_has_more_makes_room),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

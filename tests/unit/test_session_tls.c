@@ -195,22 +195,20 @@ static void who_waits_is_not_dropped(uint32_t frame_bytes, size_t payload_bytes,
     finish(fixture, &peer);
 }
 
-static void test_who_waits_is_not_dropped(void **state)
+TEST(test_who_waits_is_not_dropped)
 {
-    (void)state;
     who_waits_is_not_dropped(16 * 1024, 200, 0);
     who_waits_is_not_dropped(16 * 1024, 10000, 9000);
     who_waits_is_not_dropped(64 * 1024, 50000, 40000);
 }
 
 /* A record waits for its last byte, which then comes with many more. */
-static void test_a_record_more_than_was_read(void **state)
+TEST(test_a_record_more_than_was_read)
 {
     static uint8_t wire[128 * 1024];
     struct server_fixture *fixture = start(64 * 1024);
     struct secure_peer peer = {.pipe = NULL};
 
-    (void)state;
     greet(fixture, &peer);
     put_deposit(&peer, 2, 60 * 1024);
     put_deposit(&peer, 3, 60 * 1024);
@@ -310,7 +308,7 @@ static size_t answers(struct flooder *flooder, const struct session *session)
  * not dropped. While a ping of another client waits, a bounded number of them is taken: those for
  * which there is time in a turn. A record takes as long as a look at the clock, 15 us.
  */
-static void test_records_take_turns(void **state)
+TEST(test_records_take_turns)
 {
     enum { PINGS = 100, ROUND = 31, ANSWER_BYTES = 27, RECORD_NS = 15 * 1000, RECORDS_MAX = 60 };
     struct server_fixture *fixture = start(16 * 1024);
@@ -320,7 +318,6 @@ static void test_records_take_turns(void **state)
     size_t rounds = 0;
     size_t taken = 0;
 
-    (void)state;
     (void)server_fixture_greet(fixture, &other);
     const struct session *session = flooder_connect(fixture, &flooder);
     peer_put_hello(&flooder.plain);
@@ -359,14 +356,13 @@ static void test_records_take_turns(void **state)
 /* --- the end of a certificate ----------------------------------------------------------------- */
 
 /* The end of the certificate, which is an hour away, is said after loading and once a day. */
-static void test_the_end_is_said_once_a_day(void **state)
+TEST(test_the_end_is_said_once_a_day)
 {
     const int64_t day_ms = (int64_t)24 * 3600 * 1000;
     struct server_tls tls = {.scratch = NULL};
     struct config config = {.listener_count = 1};
     static char sentence[CONFIG_REASON_BYTES];
 
-    (void)state;
     config.listeners[0].kind = CONFIG_LISTENER_TCP;
     config.listeners[0].tls = true;
     (void)snprintf(config.tls_certificate, sizeof(config.tls_certificate), "%s", certificate.file);
@@ -414,12 +410,5 @@ static int teardown(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_who_waits_is_not_dropped),
-        cmocka_unit_test(test_a_record_more_than_was_read),
-        cmocka_unit_test(test_records_take_turns),
-        cmocka_unit_test(test_the_end_is_said_once_a_day),
-    };
-
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return check_run(setup, teardown);
 }

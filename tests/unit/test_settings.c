@@ -254,9 +254,8 @@ static const char whole[] = "[web]\n"
                             "color = #a0b0c0\n";
 
 /* What is printed is what was parsed; keys that are not set have their defaults. */
-static void test_parses_and_prints(void **state)
+TEST(test_parses_and_prints)
 {
-    (void)state;
     assert_int_equal(parse(whole), 0);
     assert_string_equal(web.file, "/srv/web");
     assert_int_equal(web.cache_bytes, 128 << 10);
@@ -272,9 +271,8 @@ static void test_parses_and_prints(void **state)
 }
 
 /* A refusal names file and line, and says what would be right, by the table of this program. */
-static void test_refuses(void **state)
+TEST(test_refuses)
 {
-    (void)state;
     assert_refused("cache = 1\n", "web.conf:1: `cache` stands before any section; begin with [web] "
                                   "or [page NAME]");
     assert_refused("[wob]\n", "unknown section [wob]; there are [web] and [page NAME]");
@@ -291,11 +289,10 @@ static void test_refuses(void **state)
     assert_int_equal(settings_reason_first(reason), 1);
 }
 
-static void test_reloads(void **state)
+TEST(test_reloads)
 {
     const struct settings_source source = {.name = "web.conf", .line = 7, .reason = reason};
     struct web fresh;
-    (void)state;
 
     assert_int_equal(parse(whole), 0);
     fresh = web;
@@ -310,10 +307,9 @@ static void test_reloads(void **state)
                         "web.conf:7: `wait` changed from 10s to 20s, which needs a restart");
 }
 
-static void test_reference(void **state)
+TEST(test_reference)
 {
     char *text = printed(print_example);
-    (void)state;
 
     assert_non_null(strstr(text, "[page start]\n"));
     assert_non_null(strstr(text, "#root = /srv/web\n"));
@@ -327,14 +323,13 @@ static void test_reference(void **state)
 }
 
 /* A file is read from storage; one that is not there is refused with its name. */
-static void test_reads_files(void **state)
+TEST(test_reads_files)
 {
     char name[] = "/tmp/hearsay-settings-XXXXXX";
     const int fd = mkstemp(name);
     char *text = NULL;
     size_t length = 0;
     FILE *file = fdopen(fd, "w");
-    (void)state;
 
     assert_non_null(file);
     (void)fputs(whole, file);
@@ -349,13 +344,12 @@ static void test_reads_files(void **state)
 }
 
 /* The command line of a program with one option of its own. */
-static void test_options(void **state)
+TEST(test_options)
 {
     char name[] = "/tmp/hearsay-settings-XXXXXX";
     char option[64];
     const int fd = mkstemp(name);
     FILE *file = fdopen(fd, "w");
-    (void)state;
 
     assert_answers("--help", NULL, 0,
                    "usage: web [OPTION]...\n\nShows pages.\n\n"
@@ -387,7 +381,7 @@ static void test_options(void **state)
 }
 
 /* What a systemd unit forbids is said with the lines that allow it; nothing where no unit is. */
-static void test_unit_hints(void **state)
+TEST(test_unit_hints)
 {
     static const struct {
         const char *path;
@@ -404,7 +398,6 @@ static void test_unit_hints(void **state)
     char hint[UNIT_HINT_BYTES];
     char *outer = getenv("NOTIFY_SOCKET");
     char *manager = outer != NULL ? strdup(outer) : NULL;
-    (void)state;
 
     assert_int_equal(unsetenv("NOTIFY_SOCKET"), 0);
     assert_string_equal(unit_hint("/srv/messages", EROFS, hint), "");
@@ -422,28 +415,15 @@ static void test_unit_hints(void **state)
 }
 
 /* The rest of the library is there, too: log, service manager, privileges, token buckets. */
-static void test_the_rest_links(void **state)
+TEST(test_the_rest_links)
 {
     struct privilege_user user;
     const struct bucket_rate rate = {.per_minute = 60, .burst = 1};
     struct bucket bucket = {0};
-    (void)state;
 
     log_set_level(LOG_LEVEL_ERROR);
     assert_int_not_equal(privilege_look_up("user", "nobody-of-that-name", &user, reason), 0);
     assert_int_equal(bucket_take(&bucket, &rate, 1, 1000), 0);
     notify_ready("a test");
     assert_int_equal(notify_watchdog_interval_ms(), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_parses_and_prints), cmocka_unit_test(test_refuses),
-        cmocka_unit_test(test_reloads),           cmocka_unit_test(test_reference),
-        cmocka_unit_test(test_reads_files),       cmocka_unit_test(test_options),
-        cmocka_unit_test(test_unit_hints),        cmocka_unit_test(test_the_rest_links),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What each sender has stored, and whose message goes first. */
 #include "daemon/host/shares.h"
+#include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/rng.h"
 #include "tests/reference/check.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "core/base/err.h"
 #include "core/index/nearest.h"
@@ -287,12 +284,11 @@ static void take_step(struct shares *shares, struct entry *table, struct rng *rn
 }
 
 /* Messages come and go, are picked and kept, in any order: all counts stay exact. */
-static void counts_are_exact(void **state)
+TEST(counts_are_exact)
 {
     static struct entry table[IDS];
     struct shares shares;
     struct rng rng;
-    (void)state;
 
     rng_init(&rng);
     memset(table, 0, sizeof(table));
@@ -314,7 +310,7 @@ static void counts_are_exact(void **state)
 }
 
 /* The number of an address and that of a /64 may be the same: they are told apart. */
-static void equal_tags_are_told_apart(void **state)
+TEST(equal_tags_are_told_apart)
 {
     const struct sender_tags sender = {.address = 5, .wide = 5};
     uint8_t id[MESSAGE_ID_BYTES];
@@ -322,7 +318,6 @@ static void equal_tags_are_told_apart(void **state)
     struct usage usage;
     uint32_t bytes = 0;
     bool added = false;
-    (void)state;
 
     shares_init(&shares, alloc_system(), 7);
     make_id(1, id);
@@ -341,12 +336,11 @@ static void equal_tags_are_told_apart(void **state)
     shares_deinit(&shares);
 }
 
-static void memory_that_runs_out(void **state)
+TEST(memory_that_runs_out)
 {
     struct fail_alloc alloc;
     struct shares shares;
     struct usage usage;
-    (void)state;
 
     fail_alloc_init(&alloc);
     shares_init(&shares, &alloc.alloc, 7);
@@ -369,15 +363,4 @@ static void memory_that_runs_out(void **state)
     shares_deinit(&shares);
     shares_deinit(&shares);
     assert_int_equal(alloc.live_blocks, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(counts_are_exact),
-        cmocka_unit_test(equal_tags_are_told_apart),
-        cmocka_unit_test(memory_that_runs_out),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@ struct bits_case {
 };
 
 /* m and d worked out by hand from the formulas. */
-static void test_bits_and_hashes(void **state)
+TEST(test_bits_and_hashes)
 {
     static const struct bits_case cases[] = {
         {1, 0.5, 2, 2},                    /* 1.44 -> 2; 1.39 -> 2 */
@@ -25,7 +25,6 @@ static void test_bits_and_hashes(void **state)
         {1000000, 1e-300, 1437758757, 997} /* about the smallest p there is */
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         uint32_t m = 0;
 
@@ -38,11 +37,10 @@ static void test_bits_and_hashes(void **state)
     assert_int_equal(sizing_hashes(1, 1000000), 1);
 }
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
     uint32_t m = 4711;
 
-    (void)state;
     assert_int_equal(sizing_bits(0, 0.01, &m), SIZING_REFUSED);
     assert_int_equal(sizing_bits(100000001, 0.01, &m), SIZING_REFUSED);
     assert_int_equal(sizing_bits(UINT32_MAX, 0.01, &m), SIZING_REFUSED);
@@ -61,11 +59,10 @@ static bool near(double a, double b)
 }
 
 /* Against the formulas as they are written, without the care for small numbers. */
-static void test_rates(void **state)
+TEST(test_rates)
 {
     static const uint32_t sizes[] = {1, 2, 64, 512, 4096};
 
-    (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         for (uint32_t d = 1; d <= 32; d++) {
             for (uint32_t n = 0; n <= 200; n += 20) {
@@ -81,14 +78,4 @@ static void test_rates(void **state)
     assert_true(sizing_fill(1, 1, 1) == 1.0);
     assert_true(near(sizing_false_positive_rate(1, 1, 1), 1.0));
     assert_true(fabs(sizing_false_positive_rate(192, 7, 20) - 0.0100895) < 1e-6);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bits_and_hashes),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_rates),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

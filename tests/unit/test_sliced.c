@@ -7,6 +7,7 @@
 
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
+#include "tests/unit/kernels.h"
 
 enum { WORDS_MAX = 64, COLUMNS_MAX = 4096, PLANE_WORDS = BITS_PLANES_MAX * BITS_LANE_WORDS };
 
@@ -234,34 +235,8 @@ static void check_all_planes(const struct bits_kernels *kernels, struct rng *rng
     }
 }
 
-static void run_all_tables(void (*check)(const struct bits_kernels *, struct rng *))
-{
-    struct rng rng;
-
-    rng_init(&rng);
-    for (int level = BITS_SCALAR; level <= BITS_AVX512; level++) {
-        const struct bits_kernels *kernels = bits_table((enum bits_level)level);
-
-        if (kernels == NULL) {
-            printf("kernels of level %d: not here, not tested\n", level);
-        } else {
-            printf("%s\n", kernels->name);
-            check(kernels, &rng);
-        }
-    }
-}
-
-static void test_columns(void **state)
-{
-    (void)state;
-    run_all_tables(check_all_columns);
-}
-
-static void test_planes(void **state)
-{
-    (void)state;
-    run_all_tables(check_all_planes);
-}
+KERNELS_TEST(test_columns, check_all_columns)
+KERNELS_TEST(test_planes, check_all_planes)
 
 static void check_positions(const struct bits_kernels *kernels, struct rng *rng)
 {
@@ -282,16 +257,12 @@ static void check_positions(const struct bits_kernels *kernels, struct rng *rng)
     }
 }
 
-static void test_table_positions(void **state)
-{
-    (void)state;
-    run_all_tables(check_positions);
-}
+KERNELS_TEST(test_table_positions, check_positions)
 
 /* ---- what needs no kernel ---- */
 
 /* Sums up to the largest that planes hold, of numbers of different widths. */
-static void test_add(void **state)
+TEST(test_add)
 {
     static uint32_t numbers[BITS_LANES];
     static uint32_t added[BITS_LANES];
@@ -299,7 +270,6 @@ static void test_add(void **state)
     struct sliced other;
     struct rng rng;
 
-    (void)state;
     rng_init(&rng);
     for (size_t one = 0; one < BITS_PLANES_MAX; one++) {
         for (size_t two = 0; two < BITS_PLANES_MAX; two++) {
@@ -324,12 +294,11 @@ static void test_add(void **state)
 }
 
 /* A number that takes all planes, and one that leaves it there. */
-static void test_add_to_all_planes(void **state)
+TEST(test_add_to_all_planes)
 {
     uint64_t planes[PLANE_WORDS];
     struct sliced sum = {.plane_count = BITS_PLANES_MAX, .lane_words = BITS_LANE_WORDS};
 
-    (void)state;
     memset(planes, 0, sizeof planes);
     sliced_set(sum.planes, BITS_PLANES_MAX - 1, 511); /* 4096 */
     for (uint32_t p = 0; p < BITS_PLANES_MAX - 1; p++) {
@@ -343,11 +312,10 @@ static void test_add_to_all_planes(void **state)
     assert_int_equal(sliced_number(sum.planes, sum.plane_count, 1), 0);
 }
 
-static void test_count(void **state)
+TEST(test_count)
 {
     struct rng rng;
 
-    (void)state;
     rng_init(&rng);
     for (uint32_t percent = 0; percent <= 100; percent++) {
         uint64_t mask[BITS_LANE_WORDS];
@@ -361,11 +329,10 @@ static void test_count(void **state)
     }
 }
 
-static void test_set_and_clear(void **state)
+TEST(test_set_and_clear)
 {
     uint64_t columns[2 * BITS_LANE_WORDS] = {0};
 
-    (void)state;
     for (uint32_t lane = 0; lane < BITS_LANES; lane++) {
         sliced_set(columns, 1, lane);
         assert_true(sliced_test(columns, 1, lane));
@@ -378,12 +345,11 @@ static void test_set_and_clear(void **state)
     }
 }
 
-static void test_positions(void **state)
+TEST(test_positions)
 {
     const uint64_t filter[3] = {UINT64_C(1) << 63 | 1, 0, 6};
     uint16_t out[192];
 
-    (void)state;
     assert_int_equal(sliced_positions(filter, 3, out), 4);
     assert_int_equal(out[0], 0);
     assert_int_equal(out[1], 63);
@@ -391,9 +357,8 @@ static void test_positions(void **state)
     assert_int_equal(out[3], 130);
 }
 
-static void test_first(void **state)
+TEST(test_first)
 {
-    (void)state;
     for (uint32_t count = 0; count <= BITS_LANES; count++) {
         uint64_t mask[BITS_LANE_WORDS];
 
@@ -402,20 +367,4 @@ static void test_first(void **state)
             assert_int_equal(mask[lane / 64] >> lane % 64 & 1, lane < count);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_columns),
-        cmocka_unit_test(test_planes),
-        cmocka_unit_test(test_add),
-        cmocka_unit_test(test_add_to_all_planes),
-        cmocka_unit_test(test_count),
-        cmocka_unit_test(test_set_and_clear),
-        cmocka_unit_test(test_positions),
-        cmocka_unit_test(test_first),
-        cmocka_unit_test(test_table_positions),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

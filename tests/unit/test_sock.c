@@ -16,9 +16,8 @@
 
 /* HOST[:PORT], [IPV6][:PORT], a bare IPv6 address, a path; anything else is an error that says so.
  */
-static void test_addresses(void **state)
+TEST(test_addresses)
 {
-    (void)state;
     static const struct {
         const char *text;
         const char *host; /* NULL: refused */
@@ -60,9 +59,8 @@ static void test_addresses(void **state)
     }
 }
 
-static void test_paths(void **state)
+TEST(test_paths)
 {
-    (void)state;
     struct address address;
     assert_int_equal(address_parse("./s", &address, NULL), 0);
     assert_int_equal(address.kind, ADDRESS_UNIX);
@@ -97,9 +95,8 @@ static int listen_on_loopback(char out_port[6])
 }
 
 /* Bytes go both ways; nothing to read is told apart from the end. */
-static void test_tcp(void **state)
+TEST(test_tcp)
 {
-    (void)state;
     struct address address = {.kind = ADDRESS_TCP, .host = "127.0.0.1"};
     int listener = listen_on_loopback(address.port);
     int fd = -1;
@@ -127,9 +124,8 @@ static void test_tcp(void **state)
 }
 
 /* Nobody there: an error that names the address. */
-static void test_refused(void **state)
+TEST(test_refused)
 {
-    (void)state;
     struct address address = {.kind = ADDRESS_TCP, .host = "127.0.0.1"};
     struct hearsay_error error;
     int fd = -1;
@@ -145,9 +141,8 @@ static void test_refused(void **state)
 }
 
 /* A name goes through the thread, and comes back as a list. */
-static void test_names(void **state)
+TEST(test_names)
 {
-    (void)state;
     struct addrinfo *list = NULL;
     struct hearsay_error error;
     assert_int_equal(resolve_name("::1", "7117", wait_deadline_ms(60000), &list, &error), 0);
@@ -160,13 +155,4 @@ static void test_names(void **state)
     } else {
         assert_int_equal(status, HEARSAY_ERR_CONNECT);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_addresses), cmocka_unit_test(test_paths), cmocka_unit_test(test_tcp),
-        cmocka_unit_test(test_refused),   cmocka_unit_test(test_names),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

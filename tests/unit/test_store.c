@@ -19,13 +19,12 @@ static struct store_fixture fixture;
 
 /* --- opening ---------------------------------------------------------------------------------- */
 
-static void test_new_and_reopened(void **state)
+TEST_ON(test_new_and_reopened, store_setup, store_teardown, &fixture)
 {
     struct persist_info first;
     struct persist_info second;
     const uint32_t expected[] = {3, 1, 2};
 
-    (void)state;
     fixture.persist->interface->info(fixture.persist, &first);
     assert_int_equal(first.clock_ms, 0);
     assert_false(first.relaxed);
@@ -42,12 +41,11 @@ static void test_new_and_reopened(void **state)
     fixture.options.relaxed = false;
 }
 
-static void test_clock_is_saved_alone(void **state)
+TEST_ON(test_clock_is_saved_alone, store_setup, store_teardown, &fixture)
 {
     struct store_op op;
     struct persist_info info;
 
-    (void)state;
     store_make_expire(&op, INT64_C(1700000000123), 1);
     op.op.kind = PERSIST_CLOCK;
     assert_int_equal(store_do(&fixture, &op), PERSIST_APPLIED);
@@ -74,13 +72,12 @@ static void assert_times(uint32_t number, int64_t deposited_ms, int64_t expires_
 }
 
 /* The clock is set: what came from shift_from_ms on moves, and the marks of what has gone. */
-static void test_clock_is_set(void **state)
+TEST_ON(test_clock_is_set, store_setup, store_teardown, &fixture)
 {
     const uint32_t all[] = {1, 2, 3};
     struct store_op op;
     struct persist_info info;
 
-    (void)state;
     assert_int_equal(store_deposit(&fixture, 1, 10, NEVER), PERSIST_APPLIED);
     assert_int_equal(store_deposit(&fixture, 2, 20, LATER), PERSIST_APPLIED);
     assert_int_equal(store_deposit(&fixture, 3, 30, NEVER), PERSIST_APPLIED);
@@ -119,14 +116,13 @@ static uint64_t wait_for_all(const char *path)
 }
 
 /* What is submitted right behind the setting of the clock sees the times that have moved. */
-static void test_the_clock_is_set_before_others(void **state)
+TEST_ON(test_the_clock_is_set_before_others, store_setup, store_teardown, &fixture)
 {
     enum { COUNT = 3 };
     const uint32_t gone[] = {1};
     const uint32_t left[] = {2, 3, 4};
     struct store_op *ops = calloc(COUNT, sizeof(*ops));
 
-    (void)state;
     assert_non_null(ops);
     assert_int_equal(uv_mutex_init(&submitting), 0);
     store_close(&fixture);
@@ -165,13 +161,12 @@ static void test_the_clock_is_set_before_others(void **state)
     free(ops);
 }
 
-static void test_hosts_and_profiles(void **state)
+TEST_ON(test_hosts_and_profiles, store_setup, store_teardown, &fixture)
 {
     char profile[256] = "";
     uint32_t again;
     uint32_t other;
 
-    (void)state;
     assert_int_equal(fixture.persist->interface->add_host(fixture.persist, "cafe", "v1:256/2",
                                                           &other, profile, fixture.reason),
                      0);
@@ -217,11 +212,10 @@ static bool are_others_locked_out(const char *path)
  * Where shared memory is refused, the index of the log is on the heap, and other programs have to
  * wait until the store is closed; elsewhere it is beside the database, and they may read.
  */
-static void test_the_index_of_the_log(void **state)
+TEST_ON(test_the_index_of_the_log, store_setup, store_teardown, &fixture)
 {
     char shared[STORE_PATH_BYTES + 32];
 
-    (void)state;
     assert_int_equal(store_deposit(&fixture, 1, 10, NEVER), PERSIST_APPLIED);
     (void)snprintf(shared, sizeof(shared), "%s-shm", fixture.file);
     assert_int_equal(access(shared, F_OK) == 0, !pass_refuses_maps());
@@ -232,11 +226,10 @@ static void test_the_index_of_the_log(void **state)
 
 /* --- operations ------------------------------------------------------------------------------- */
 
-static void test_duplicates_and_conflicts(void **state)
+TEST_ON(test_duplicates_and_conflicts, store_setup, store_teardown, &fixture)
 {
     struct store_op op;
 
-    (void)state;
     assert_int_equal(store_deposit(&fixture, 5, 10, SOON), PERSIST_APPLIED);
     /* The same again, at another time: what is stored counts. */
     store_make_deposit(&fixture, &op, 5, 99, NEVER);
@@ -265,12 +258,11 @@ static void test_duplicates_and_conflicts(void **state)
     assert_int_equal(store_do(&fixture, &op), PERSIST_APPLIED);
 }
 
-static void test_an_expired_message_is_replaced(void **state)
+TEST_ON(test_an_expired_message_is_replaced, store_setup, store_teardown, &fixture)
 {
     struct store_op op;
     const uint32_t expected[] = {6, 5};
 
-    (void)state;
     assert_int_equal(store_deposit(&fixture, 5, 10, SOON), PERSIST_APPLIED);
     assert_int_equal(store_deposit(&fixture, 6, 10, NEVER), PERSIST_APPLIED);
     assert_int_equal(store_deposit(&fixture, 5, SOON - 1, LATER), PERSIST_DUPLICATE);
@@ -281,11 +273,10 @@ static void test_an_expired_message_is_replaced(void **state)
     store_assert_replays(&fixture, expected, 2); /* in the order of their present deposits */
 }
 
-static void test_withdraw(void **state)
+TEST_ON(test_withdraw, store_setup, store_teardown, &fixture)
 {
     struct store_op op;
 
-    (void)state;
     assert_int_equal(store_deposit(&fixture, 5, 10, SOON), PERSIST_APPLIED);
     store_make_withdraw(&fixture, &op, 5, 20);
     op.op.message.withdraw_hash[0] ^= 1;
@@ -312,11 +303,10 @@ static void test_withdraw(void **state)
 }
 
 /* Depositing and withdrawing without end must not grow the file without end. */
-static void test_marks_are_bounded(void **state)
+TEST_ON(test_marks_are_bounded, store_setup, store_teardown, &fixture)
 {
     enum { MARKS = 20 };
 
-    (void)state;
     store_close(&fixture);
     fixture.options.marks_max = MARKS;
     store_open(&fixture);
@@ -335,13 +325,12 @@ static void test_marks_are_bounded(void **state)
     assert_int_equal(store_deposit(&fixture, (5 * MARKS - 1) * 7 + 1, 30, LATER), PERSIST_GONE);
 }
 
-static void test_expiry_in_slices(void **state)
+TEST_ON(test_expiry_in_slices, store_setup, store_teardown, &fixture)
 {
     struct store_op op;
     bool seen[10] = {false};
     const uint32_t expected[] = {10, 11, 12};
 
-    (void)state;
     for (uint32_t i = 0; i < 13; i++) {
         assert_int_equal(store_deposit(&fixture, i, 10, i < 10 ? SOON + i % 3 : LATER),
                          PERSIST_APPLIED);
@@ -368,11 +357,10 @@ static void test_expiry_in_slices(void **state)
     assert_int_equal(store_deposit(&fixture, 3, SOON + 6, LATER), PERSIST_APPLIED);
 }
 
-static void test_marks_expire_in_slices(void **state)
+TEST_ON(test_marks_expire_in_slices, store_setup, store_teardown, &fixture)
 {
     struct store_op op;
 
-    (void)state;
     for (uint32_t i = 1; i < 7; i++) {
         assert_int_equal(store_deposit(&fixture, i, 10, SOON), PERSIST_APPLIED);
         assert_int_equal(store_withdraw(&fixture, i, 10), PERSIST_APPLIED);
@@ -387,14 +375,13 @@ static void test_marks_expire_in_slices(void **state)
     assert_int_equal(store_deposit(&fixture, 6, 20, LATER), PERSIST_APPLIED);
 }
 
-static void test_largest_and_smallest_values(void **state)
+TEST_ON(test_largest_and_smallest_values, store_setup, store_teardown, &fixture)
 {
     struct store_op op;
     struct persist_entry entry;
     struct persist_read read = {.kind = PERSIST_READ_PAYLOADS, .entries = &entry, .entry_count = 1};
     uint8_t *payload = malloc(1024 * 1024);
 
-    (void)state;
     assert_non_null(payload);
     memset(payload, 0xa5, 1024 * 1024);
     store_make_deposit(&fixture, &op, 1, 1, INT64_MAX);
@@ -424,12 +411,11 @@ static void test_largest_and_smallest_values(void **state)
 }
 
 /* The size of the pages follows from `bytes_max` when the database is made, and stays. */
-static void test_pages_of_a_small_store(void **state)
+TEST_ON(test_pages_of_a_small_store, store_setup, store_teardown, &fixture)
 {
     struct store_fixture small;
     const uint32_t expected[] = {1, 2};
 
-    (void)state;
     assert_int_equal(store_read_number(&fixture, "PRAGMA page_size"), 4096);
     store_fixture_init(&small);
     small.options.bytes_max = 16 << 20;
@@ -444,13 +430,12 @@ static void test_pages_of_a_small_store(void **state)
 }
 
 /* After a start SQLite does not keep the pages of all messages in its cache. */
-static void test_a_start_leaves_no_pages(void **state)
+TEST_ON(test_a_start_leaves_no_pages, store_setup, store_teardown, &fixture)
 {
     enum { COUNT = 2000, BYTES = 400 };
     static struct store_op ops[COUNT];
     static uint32_t numbers[COUNT];
 
-    (void)state;
     for (uint32_t i = 0; i < COUNT; i++) {
         store_make_deposit(&fixture, &ops[i], i + 1, 10, NEVER);
         store_submit(&fixture, &ops[i]);
@@ -459,30 +444,4 @@ static void test_a_start_leaves_no_pages(void **state)
     store_reopen(&fixture);
     assert_int_equal(store_replay(&fixture, numbers, COUNT), COUNT);
     assert_in_range(sqlite3_memory_used(), 0, COUNT * BYTES / 2);
-}
-
-#define TEST(name) \
-    cmocka_unit_test_prestate_setup_teardown(name, store_setup, store_teardown, &fixture)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_pages_of_a_small_store),
-        TEST(test_a_start_leaves_no_pages),
-        TEST(test_new_and_reopened),
-        TEST(test_clock_is_saved_alone),
-        TEST(test_clock_is_set),
-        TEST(test_the_clock_is_set_before_others),
-        TEST(test_hosts_and_profiles),
-        TEST(test_duplicates_and_conflicts),
-        TEST(test_an_expired_message_is_replaced),
-        TEST(test_withdraw),
-        TEST(test_marks_are_bounded),
-        TEST(test_expiry_in_slices),
-        TEST(test_marks_expire_in_slices),
-        TEST(test_largest_and_smallest_values),
-        TEST(test_the_index_of_the_log),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

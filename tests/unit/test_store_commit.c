@@ -22,12 +22,11 @@ static struct store_fixture fixture;
 
 /* --- order and groups ------------------------------------------------------------------------- */
 
-static void test_callbacks_come_in_order(void **state)
+TEST_ON(test_callbacks_come_in_order, store_setup, store_teardown, &fixture)
 {
     enum { COUNT = 5000 };
     struct store_op *ops = calloc(COUNT, sizeof(*ops));
 
-    (void)state;
     assert_non_null(ops);
     for (uint32_t i = 0; i < COUNT; i++) {
         if (i % 10 == 9) {
@@ -49,13 +48,12 @@ static void test_callbacks_come_in_order(void **state)
     free(ops);
 }
 
-static void test_what_waits_for_a_commit_shares_the_next(void **state)
+TEST_ON(test_what_waits_for_a_commit_shares_the_next, store_setup, store_teardown, &fixture)
 {
     enum { COUNT = STORE_BATCH_OPS };
     struct store_op *ops = calloc(COUNT + 1, sizeof(*ops));
     uint64_t before = store_count(&fixture).transactions;
 
-    (void)state;
     assert_non_null(ops);
     for (uint32_t i = 0; i <= COUNT; i++) {
         store_make_deposit(&fixture, &ops[i], i, 10, NEVER);
@@ -80,7 +78,7 @@ static void test_what_waits_for_a_commit_shares_the_next(void **state)
  * transaction must see messages that wait for this: a duplicate, a conflict, a withdrawal, a
  * deposit that evicts, and an expiry. The database has the rows in the end.
  */
-static void test_operations_see_messages_that_wait(void **state)
+TEST_ON(test_operations_see_messages_that_wait, store_setup, store_teardown, &fixture)
 {
     enum {
         PLAIN = 11,
@@ -98,7 +96,6 @@ static void test_operations_see_messages_that_wait(void **state)
     const uint32_t evicted[] = {30, 0};
     const uint32_t left[] = {1, 2, 3, 4, 6, 7, 8, 9, 10, 31};
 
-    (void)state;
     for (uint32_t i = 0; i < PLAIN; i++) {
         store_make_deposit(&fixture, &ops[i], i, 10, NEVER);
     }
@@ -166,13 +163,12 @@ static unsigned count_log_users(void)
  * While deposits wait, the log is copied into the database before it has reached its limit. The
  * connection that does so has a page of the log in memory; a scrub closes it.
  */
-static void test_the_log_is_copied_while_deposits_wait(void **state)
+TEST_ON(test_the_log_is_copied_while_deposits_wait, store_setup, store_teardown, &fixture)
 {
     enum { COUNT = 3000, PATIENCE_S = 60 };
     struct store_op *ops = calloc(COUNT, sizeof(*ops));
     const uint64_t until = uv_hrtime() + PATIENCE_S * UINT64_C(1000000000);
 
-    (void)state;
     assert_non_null(ops);
     store_close(&fixture);
     fixture.options.scrub_after_ms = 1;
@@ -207,14 +203,13 @@ static void test_the_log_is_copied_while_deposits_wait(void **state)
     free(ops);
 }
 
-static void test_close_commits_what_was_submitted(void **state)
+TEST_ON(test_close_commits_what_was_submitted, store_setup, store_teardown, &fixture)
 {
     enum { COUNT = 3000 };
     struct store_op *ops = calloc(COUNT, sizeof(*ops));
     uint32_t *numbers = calloc(COUNT, sizeof(*numbers));
     char log[STORE_PATH_BYTES + 32];
 
-    (void)state;
     assert_true(ops != NULL && numbers != NULL);
     for (uint32_t i = 0; i < COUNT; i++) {
         store_make_deposit(&fixture, &ops[i], i, 10, NEVER);
@@ -238,12 +233,11 @@ static void test_close_commits_what_was_submitted(void **state)
 }
 
 /* Removed payloads must not lie about in the log, nor in the database's free pages. */
-static void test_removed_bytes_are_gone(void **state)
+TEST_ON(test_removed_bytes_are_gone, store_setup, store_teardown, &fixture)
 {
     static const char secret[] = "nobody must ever find this again";
     struct store_op op;
 
-    (void)state;
     store_close(&fixture);
     fixture.options.scrub_after_ms = 1;
     store_open(&fixture);
@@ -264,12 +258,11 @@ static void test_removed_bytes_are_gone(void **state)
 }
 
 /* The log of a daemon that was killed may have such bytes. */
-static void test_a_log_from_before_is_scrubbed(void **state)
+TEST_ON(test_a_log_from_before_is_scrubbed, store_setup, store_teardown, &fixture)
 {
     static struct store_fixture killed;
     uint32_t number = 1;
 
-    (void)state;
     assert_int_equal(store_deposit(&fixture, number, 10, NEVER), PERSIST_APPLIED);
     store_fixture_init(&killed);
     store_fixture_copy(&killed, &fixture);
@@ -282,9 +275,8 @@ static void test_a_log_from_before_is_scrubbed(void **state)
 }
 
 /* To make the log longer anew costs more writes than the deposits themselves. */
-static void test_an_empty_log_is_left_alone(void **state)
+TEST_ON(test_an_empty_log_is_left_alone, store_setup, store_teardown, &fixture)
 {
-    (void)state;
     fixture.options.scrub_after_ms = 1;
     store_reopen(&fixture);
     uint64_t until = uv_hrtime() + UINT64_C(20) * 1000 * 1000;
@@ -314,7 +306,7 @@ static void await_all(struct store_op *ops, size_t count)
 
 /* Operations wait for one another for as long as they are told, share a commit then, and are
  * acknowledged after it. A whole batch, a job and the end do not wait. */
-static void test_operations_gather(void **state)
+TEST_ON(test_operations_gather, store_setup, store_teardown, &fixture)
 {
     enum { HOUR_MS = 3600 * 1000, BATCH = STORE_BATCH_OPS };
     struct store_op *ops = calloc(BATCH, sizeof(*ops));
@@ -322,7 +314,6 @@ static void test_operations_gather(void **state)
     const uint64_t began = uv_hrtime();
     uint64_t before;
 
-    (void)state;
     assert_non_null(ops);
     store_close(&fixture);
     fixture.options.gather_ms = 20;
@@ -372,7 +363,7 @@ static void test_operations_gather(void **state)
  * After a large batch the writer waits until half as many operations wait, and they share a commit.
  * A job and the end do not wait.
  */
-static void test_half_of_the_usual_batch_is_awaited(void **state)
+TEST_ON(test_half_of_the_usual_batch_is_awaited, store_setup, store_teardown, &fixture)
 {
     enum { USUAL = 400, HALF = USUAL / 2, HOUR_S = 3600 };
     struct store_op *ops = calloc(USUAL, sizeof(*ops));
@@ -380,7 +371,6 @@ static void test_half_of_the_usual_batch_is_awaited(void **state)
     const uint64_t began = uv_hrtime();
     uint64_t before;
 
-    (void)state;
     assert_non_null(ops);
     store_close(&fixture);
     fixture.options.group_us = HOUR_S * 1000u * 1000u;
@@ -419,24 +409,8 @@ static void test_half_of_the_usual_batch_is_awaited(void **state)
     free(ops);
 }
 
-#define TEST(name) \
-    cmocka_unit_test_prestate_setup_teardown(name, store_setup, store_teardown, &fixture)
-
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        TEST(test_callbacks_come_in_order),
-        TEST(test_what_waits_for_a_commit_shares_the_next),
-        TEST(test_operations_see_messages_that_wait),
-        TEST(test_the_log_is_copied_while_deposits_wait),
-        TEST(test_close_commits_what_was_submitted),
-        TEST(test_removed_bytes_are_gone),
-        TEST(test_a_log_from_before_is_scrubbed),
-        TEST(test_an_empty_log_is_left_alone),
-        TEST(test_operations_gather),
-        TEST(test_half_of_the_usual_batch_is_awaited),
-    };
-
     fault_vfs_install();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return check_run(NULL, NULL);
 }

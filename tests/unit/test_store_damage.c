@@ -125,14 +125,13 @@ static bool try_file(struct store_fixture *fixture, const struct files_bytes *by
     return false;
 }
 
-static void test_changed_bytes(void **state)
+TEST(test_changed_bytes)
 {
     struct store_fixture fixture;
     struct files_bytes bytes;
     struct rng rng;
     unsigned accepted = 0;
 
-    (void)state;
     rng_init(&rng);
     store_fixture_init(&fixture);
     fill_store(&fixture);
@@ -153,12 +152,11 @@ static void test_changed_bytes(void **state)
     store_fixture_deinit(&fixture);
 }
 
-static void test_truncated_files(void **state)
+TEST(test_truncated_files)
 {
     struct store_fixture fixture;
     struct files_bytes bytes;
 
-    (void)state;
     store_fixture_init(&fixture);
     fill_store(&fixture);
     store_close(&fixture);
@@ -212,7 +210,7 @@ static bool must_be_noticed(size_t changed_at, size_t log_bytes)
  * Bytes changed in the log that a crash left: what is read is as it was at some earlier commit, and
  * the loss is told.
  */
-static void test_changed_log(void **state)
+TEST(test_changed_log)
 {
     struct store_fixture fixture;
     struct store_fixture copy;
@@ -221,7 +219,6 @@ static void test_changed_log(void **state)
     struct rng rng;
     char log_path[STORE_PATH_BYTES + 32];
 
-    (void)state;
     rng_init(&rng);
     store_fixture_init(&fixture);
     store_fixture_init(&copy);
@@ -274,7 +271,7 @@ static void test_changed_log(void **state)
 }
 
 /* Runs SQL on the closed file, as another program. */
-static void test_altered_databases(void **state)
+TEST(test_altered_databases)
 {
     static const struct {
         const char *sql;
@@ -322,7 +319,6 @@ static void test_altered_databases(void **state)
         {"UPDATE message SET id = x'00' WHERE seq = 8", -ERR_DAMAGED, "no message can have"},
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(alterations) / sizeof(alterations[0]); i++) {
         struct store_fixture fixture;
         struct files_bytes bytes;
@@ -350,12 +346,11 @@ static void test_altered_databases(void **state)
     }
 }
 
-static void test_harmless_alterations(void **state)
+TEST(test_harmless_alterations)
 {
     struct store_fixture fixture;
     uint32_t numbers[MESSAGES + WITHDRAWN];
 
-    (void)state;
     store_fixture_init(&fixture);
     fill_store(&fixture);
     store_close(&fixture);
@@ -365,13 +360,12 @@ static void test_harmless_alterations(void **state)
     store_fixture_deinit(&fixture);
 }
 
-static void test_files_that_are_not_ours(void **state)
+TEST(test_files_that_are_not_ours)
 {
     static const char text[] = "This is a note that someone left here, and no database at all. "
                                "It is longer than a header, to be sure: one hundred bytes.";
     struct store_fixture fixture;
 
-    (void)state;
     store_fixture_init(&fixture);
     files_write(fixture.file, text, sizeof(text));
     assert_int_equal(store_try_open(&fixture), -ERR_DAMAGED);
@@ -390,11 +384,10 @@ static void test_files_that_are_not_ours(void **state)
     store_fixture_deinit(&fixture);
 }
 
-static void test_empty_file_is_a_new_store(void **state)
+TEST(test_empty_file_is_a_new_store)
 {
     struct store_fixture fixture;
 
-    (void)state;
     store_fixture_init(&fixture);
     files_write(fixture.file, "", 0);
     store_open(&fixture);
@@ -403,14 +396,13 @@ static void test_empty_file_is_a_new_store(void **state)
 }
 
 /* SQLite would delete a log whose database is gone, with the messages in it. */
-static void test_log_without_its_database(void **state)
+TEST(test_log_without_its_database)
 {
     struct store_fixture fixture;
     struct store_fixture copy;
     struct files_bytes log;
     char log_path[STORE_PATH_BYTES + 32];
 
-    (void)state;
     store_fixture_init(&fixture);
     store_fixture_init(&copy);
     fill_store(&fixture);
@@ -429,11 +421,10 @@ static void test_log_without_its_database(void **state)
     store_fixture_deinit(&fixture);
 }
 
-static void test_directories_that_cannot_be_used(void **state)
+TEST(test_directories_that_cannot_be_used)
 {
     struct store_fixture fixture;
 
-    (void)state;
     store_fixture_init(&fixture);
     fixture.options.directory = "/nonexistent/hearsay";
     assert_int_equal(store_try_open(&fixture), -ERR_STORAGE);
@@ -449,18 +440,6 @@ static void test_directories_that_cannot_be_used(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_changed_bytes),
-        cmocka_unit_test(test_truncated_files),
-        cmocka_unit_test(test_changed_log),
-        cmocka_unit_test(test_altered_databases),
-        cmocka_unit_test(test_harmless_alterations),
-        cmocka_unit_test(test_files_that_are_not_ours),
-        cmocka_unit_test(test_empty_file_is_a_new_store),
-        cmocka_unit_test(test_log_without_its_database),
-        cmocka_unit_test(test_directories_that_cannot_be_used),
-    };
-
     log_set_level(LOG_LEVEL_ERROR);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return check_run(NULL, NULL);
 }

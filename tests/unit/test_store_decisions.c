@@ -228,9 +228,8 @@ static bool is_banned(struct store_fixture *fixture)
 
 /* Hidden at the copy: the owner's state hides nothing, and shows nothing, until it names the
  * decision. The copy starts again in between. */
-static void test_hidden(void **state)
+TEST_WITH(test_hidden, setup, teardown)
 {
-    (void)state;
     deposit(1);
     (void)feed(2);
     decide(&copy, PERSIST_WITHHELD, 3, 0);
@@ -249,9 +248,8 @@ static void test_hidden(void **state)
 }
 
 /* The same state at the owner confirms nothing: its operator has made it before. */
-static void test_same_state_is_no_confirmation(void **state)
+TEST_WITH(test_same_state_is_no_confirmation, setup, teardown)
 {
-    (void)state;
     deposit(1);
     (void)feed(2);
     decide(&copy, PERSIST_WITHHELD, 3, 0);
@@ -264,9 +262,8 @@ static void test_same_state_is_no_confirmation(void **state)
 }
 
 /* Only the last one of several decisions waits, and the name of an earlier one does not end it. */
-static void test_decided_again(void **state)
+TEST_WITH(test_decided_again, setup, teardown)
 {
-    (void)state;
     deposit(1);
     (void)feed(2);
     decide(&copy, PERSIST_WITHHELD, 3, 0);
@@ -282,9 +279,8 @@ static void test_decided_again(void **state)
 }
 
 /* The owner takes note, and decides otherwise. Its state holds, and the copy can say so. */
-static void test_not_kept(void **state)
+TEST_WITH(test_not_kept, setup, teardown)
 {
-    (void)state;
     deposit(1);
     (void)feed(2);
     decide(&copy, PERSIST_WITHHELD, 3, 0);
@@ -296,9 +292,8 @@ static void test_not_kept(void **state)
 }
 
 /* Removed at the copy: not even a message that the owner has approved comes back. */
-static void test_removed(void **state)
+TEST_WITH(test_removed, setup, teardown)
 {
-    (void)state;
     deposit(1);
     (void)feed(2);
     decide(&copy, PERSIST_WITHHELD, 3, 500);
@@ -313,11 +308,10 @@ static void test_removed(void **state)
 }
 
 /* Shown at the copy, and gone at the owner. */
-static void test_shown_and_gone(void **state)
+TEST_WITH(test_shown_and_gone, setup, teardown)
 {
     struct store_op op;
 
-    (void)state;
     deposit(1);
     decide(&owner, PERSIST_WITHHELD, 2, 0);
     (void)feed(3);
@@ -332,9 +326,8 @@ static void test_shown_and_gone(void **state)
     assert_waiting(0, 0);
 }
 
-static void test_rules(void **state)
+TEST_WITH(test_rules, setup, teardown)
 {
-    (void)state;
     decide_rule(&copy, PERSIST_RULE_PUT, 3);
     decide_rule(&owner, PERSIST_RULE_PUT, 4);
     decide_rule(&owner, PERSIST_RULE_DROP, 5); /* newer, and does not know of the copy's */
@@ -358,13 +351,12 @@ static void test_rules(void **state)
 
 /* An older decision that arrives late changes nothing; the same number after a backup was put back
  * does. */
-static void test_numbers_of_a_copy(void **state)
+TEST_WITH(test_numbers_of_a_copy, setup, teardown)
 {
     struct persist_change late = {.kind = PERSIST_CHANGE_MESSAGE};
     enum persist_verdict verdict;
     struct page page;
 
-    (void)state;
     deposit(1);
     read_page(&owner, false, &page);
     late.message = page.changes[0].message;
@@ -381,31 +373,14 @@ static void test_numbers_of_a_copy(void **state)
 }
 
 /* What waits ends with its message. */
-static void test_expiry(void **state)
+TEST_WITH(test_expiry, setup, teardown)
 {
     struct store_op op;
 
-    (void)state;
     deposit(1);
     (void)feed(2);
     decide(&copy, PERSIST_WITHHELD, 3, 0);
     store_make_expire(&op, NEVER, 1);
     assert_int_equal(store_do(&copy, &op), PERSIST_APPLIED);
     assert_waiting(0, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_hidden, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_same_state_is_no_confirmation, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_decided_again, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_not_kept, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_removed, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_shown_and_gone, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_rules, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_numbers_of_a_copy, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_expiry, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,12 +68,11 @@ static void check_same(const struct persist_epoch *a, const struct persist_epoch
     assert_memory_equal(a->key, b->key, sizeof(a->key));
 }
 
-static void epochs_are_kept_in_order(void **state)
+TEST_ON(epochs_are_kept_in_order, store_setup, store_teardown, &fixture)
 {
     const struct persist_epoch first = make_epoch(1);
     const struct persist_epoch second = make_epoch(2);
     const struct persist_epoch third = make_epoch(3);
-    (void)state;
 
     assert_int_equal(replay(), 0);
     assert_int_equal(found_count, 0);
@@ -90,11 +89,10 @@ static void epochs_are_kept_in_order(void **state)
     check_same(&found[2], &third);
 }
 
-static void they_go_when_they_are_no_longer_kept(void **state)
+TEST_ON(they_go_when_they_are_no_longer_kept, store_setup, store_teardown, &fixture)
 {
     const struct persist_epoch first = make_epoch(1);
     const struct persist_epoch second = make_epoch(2);
-    (void)state;
 
     begin(&first);
     begin(&second);
@@ -110,10 +108,9 @@ static void they_go_when_they_are_no_longer_kept(void **state)
 }
 
 /* Not only forgotten: the key's bytes leave the database, and the log with the next scrub. */
-static void their_keys_leave_the_files(void **state)
+TEST_ON(their_keys_leave_the_files, store_setup, store_teardown, &fixture)
 {
     const struct persist_epoch epoch = make_epoch(1);
-    (void)state;
 
     store_close(&fixture);
     fixture.options.scrub_after_ms = 1;
@@ -125,7 +122,7 @@ static void their_keys_leave_the_files(void **state)
     assert_false(store_files_have(&fixture, epoch.key, sizeof(epoch.key)));
 }
 
-static void a_changed_row_is_found(void **state)
+TEST_ON(a_changed_row_is_found, store_setup, store_teardown, &fixture)
 {
     const char *const changes[] = {
         "UPDATE epoch SET kept_ms = 7",
@@ -134,7 +131,6 @@ static void a_changed_row_is_found(void **state)
         "UPDATE epoch SET number = 0",
     };
     const struct persist_epoch epoch = make_epoch(1);
-    (void)state;
 
     for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
         begin(&epoch);
@@ -145,19 +141,4 @@ static void a_changed_row_is_found(void **state)
         store_alter(&fixture, "DELETE FROM epoch");
         store_open(&fixture);
     }
-}
-
-#define TEST(name) \
-    cmocka_unit_test_prestate_setup_teardown(name, store_setup, store_teardown, &fixture)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(epochs_are_kept_in_order),
-        TEST(they_go_when_they_are_no_longer_kept),
-        TEST(their_keys_leave_the_files),
-        TEST(a_changed_row_is_found),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

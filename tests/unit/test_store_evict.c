@@ -50,13 +50,12 @@ static void fill(uint32_t count)
 }
 
 /* They go wherever they stand; one that is not there is passed over. */
-static void chosen_ones_go(void **state)
+TEST_ON(chosen_ones_go, store_setup, store_teardown, &fixture)
 {
     const uint32_t chosen[] = {4, 9, 2};
     const uint32_t gone[] = {4, 2};
     const uint32_t left[] = {1, 3, 5, 6};
     struct store_op op;
-    (void)state;
 
     fill(5);
     assert_int_equal(deposit(&op, 6, chosen, 3, 0), PERSIST_APPLIED);
@@ -66,13 +65,12 @@ static void chosen_ones_go(void **state)
 }
 
 /* Those that the store finds are others. */
-static void others_go_besides(void **state)
+TEST_ON(others_go_besides, store_setup, store_teardown, &fixture)
 {
     const uint32_t chosen[] = {1, 3};
     const uint32_t gone[] = {1, 3, 2, 4};
     const uint32_t left[] = {5, 6};
     struct store_op op;
-    (void)state;
 
     fill(5);
     assert_int_equal(deposit(&op, 6, chosen, 2, 2), PERSIST_APPLIED);
@@ -82,12 +80,11 @@ static void others_go_besides(void **state)
 }
 
 /* Where others cannot make the room that is asked for, nothing goes. */
-static void none_goes_for_a_deposit_that_is_refused(void **state)
+TEST_ON(none_goes_for_a_deposit_that_is_refused, store_setup, store_teardown, &fixture)
 {
     const uint32_t chosen[] = {1, 2};
     const uint32_t left[] = {1, 2, 3};
     struct store_op op;
-    (void)state;
 
     fill(3);
     assert_int_equal(deposit(&op, 6, chosen, 2, 2), PERSIST_FULL);
@@ -99,13 +96,12 @@ static void none_goes_for_a_deposit_that_is_refused(void **state)
 }
 
 /* A deposit does not delete itself. */
-static void a_deposit_stays(void **state)
+TEST_ON(a_deposit_stays, store_setup, store_teardown, &fixture)
 {
     const uint32_t chosen[] = {6, 1};
     const uint32_t gone[] = {1};
     const uint32_t left[] = {2, 6};
     struct store_op op;
-    (void)state;
 
     fill(2);
     assert_int_equal(deposit(&op, 6, chosen, 2, 0), PERSIST_APPLIED);
@@ -142,14 +138,13 @@ static size_t message_bytes(uint32_t number)
 }
 
 /* As many go as are asked for, in messages and in bytes, in one transaction with the deposit. */
-static void test_evicts_the_oldest(void **state)
+TEST_ON(test_evicts_the_oldest, store_setup, store_teardown, &fixture)
 {
     struct store_op op;
     const uint32_t first[] = {3};
     const uint32_t next[] = {1, 2};
     const uint32_t left[] = {5, 6, 7};
 
-    (void)state;
     assert_int_equal(store_deposit(&fixture, 3, 10, NEVER), PERSIST_APPLIED);
     assert_int_equal(store_deposit(&fixture, 1, 20, NEVER), PERSIST_APPLIED);
     assert_int_equal(store_deposit(&fixture, 2, 15, SOON), PERSIST_APPLIED);
@@ -168,13 +163,12 @@ static void test_evicts_the_oldest(void **state)
 }
 
 /* Who came with an eviction of its own, and expires first, is the next to go. */
-static void test_evicts_who_came_last(void **state)
+TEST_ON(test_evicts_who_came_last, store_setup, store_teardown, &fixture)
 {
     struct store_op op;
     const uint32_t first[] = {1};
     const uint32_t next[] = {3};
 
-    (void)state;
     assert_int_equal(store_deposit(&fixture, 1, 10, SOON + 20), PERSIST_APPLIED);
     assert_int_equal(store_deposit(&fixture, 2, 10, SOON + 30), PERSIST_APPLIED);
     assert_int_equal(deposit_evicting(&op, fixture.host, 3, SOON + 10, PERSIST_EVICT_SOONEST, 1, 0),
@@ -185,14 +179,13 @@ static void test_evicts_who_came_last(void **state)
     store_assert_removed(&op, next, 1);
 }
 
-static void test_evicts_what_expires_first(void **state)
+TEST_ON(test_evicts_what_expires_first, store_setup, store_teardown, &fixture)
 {
     struct store_op op;
     const uint32_t first[] = {2};
     const uint32_t next[] = {6};
     const uint32_t last[] = {8, 3};
 
-    (void)state;
     assert_int_equal(store_deposit(&fixture, 1, 10, 900), PERSIST_APPLIED);
     assert_int_equal(store_deposit(&fixture, 2, 10, 500), PERSIST_APPLIED);
     assert_int_equal(store_deposit(&fixture, 3, 10, 700), PERSIST_APPLIED);
@@ -210,7 +203,7 @@ static void test_evicts_what_expires_first(void **state)
 }
 
 /* Other hosts' messages stay, older or not; and if not enough can go, nothing happens. */
-static void test_evicts_of_its_host_only(void **state)
+TEST_ON(test_evicts_of_its_host_only, store_setup, store_teardown, &fixture)
 {
     struct store_op op;
     char profile[256] = "";
@@ -218,7 +211,6 @@ static void test_evicts_of_its_host_only(void **state)
     const uint32_t gone[] = {3};
     const uint32_t left[] = {1, 4};
 
-    (void)state;
     assert_int_equal(fixture.persist->interface->add_host(fixture.persist, "cafe", "v1:512/4",
                                                           &cafe, profile, fixture.reason),
                      0);
@@ -239,12 +231,11 @@ static void test_evicts_of_its_host_only(void **state)
 }
 
 /* A deposit that is not stored anew displaces nobody. */
-static void test_duplicates_evict_nothing(void **state)
+TEST_ON(test_duplicates_evict_nothing, store_setup, store_teardown, &fixture)
 {
     struct store_op op;
     const uint32_t left[] = {1, 2};
 
-    (void)state;
     assert_int_equal(store_deposit(&fixture, 1, 10, NEVER), PERSIST_APPLIED);
     assert_int_equal(store_deposit(&fixture, 2, 10, NEVER), PERSIST_APPLIED);
     assert_int_equal(deposit_evicting(&op, fixture.host, 2, NEVER, PERSIST_EVICT_OLDEST, 1, 0),
@@ -254,11 +245,10 @@ static void test_duplicates_evict_nothing(void **state)
 }
 
 /* No more than the caller has room to be told of. */
-static void test_evicts_no_more_than_its_limit(void **state)
+TEST_ON(test_evicts_no_more_than_its_limit, store_setup, store_teardown, &fixture)
 {
     struct store_op op;
 
-    (void)state;
     for (uint32_t i = 0; i < 6; i++) {
         assert_int_equal(store_deposit(&fixture, i, 10, NEVER), PERSIST_APPLIED);
     }
@@ -267,25 +257,4 @@ static void test_evicts_no_more_than_its_limit(void **state)
     assert_int_equal(deposit_evicting(&op, fixture.host, 9, NEVER, PERSIST_EVICT_OLDEST, 4, 0),
                      PERSIST_APPLIED);
     assert_int_equal(op.op.removed_count, 4);
-}
-
-#define TEST(name) \
-    cmocka_unit_test_prestate_setup_teardown(name, store_setup, store_teardown, &fixture)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(chosen_ones_go),
-        TEST(others_go_besides),
-        TEST(none_goes_for_a_deposit_that_is_refused),
-        TEST(a_deposit_stays),
-        TEST(test_evicts_the_oldest),
-        TEST(test_evicts_who_came_last),
-        TEST(test_evicts_what_expires_first),
-        TEST(test_evicts_of_its_host_only),
-        TEST(test_duplicates_evict_nothing),
-        TEST(test_evicts_no_more_than_its_limit),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -248,11 +248,10 @@ static void fill_owner(void)
     assert_int_equal(rule(PERSIST_RULE_DROP, "a", 23), PERSIST_APPLIED);
 }
 
-static void test_copy_is_the_same(void **state)
+TEST_WITH(test_copy_is_the_same, setup, teardown)
 {
     int64_t cursor = 0;
     int64_t again = 0;
-    (void)state;
 
     fill_owner();
     assert_true(feed(&cursor, PERSIST_AS_REPLICA, 30) > 0);
@@ -270,11 +269,10 @@ static void test_copy_is_the_same(void **state)
 }
 
 /* What an owner that was wiped gets back is what it had; what is gone is refused. */
-static void test_restore(void **state)
+TEST_WITH(test_restore, setup, teardown)
 {
     int64_t cursor = 0;
     struct store_op op;
-    (void)state;
 
     fill_owner();
     assert_true(feed(&cursor, PERSIST_AS_RESTORE, 30) > 0);
@@ -289,7 +287,7 @@ static void test_restore(void **state)
 }
 
 /* A rule that is dropped and put again counts at the copy, whatever the clock does meanwhile. */
-static void test_rule_again(void **state)
+TEST_WITH(test_rule_again, setup, teardown)
 {
     static const struct {
         enum persist_kind kind;
@@ -300,7 +298,6 @@ static void test_rule_again(void **state)
         {PERSIST_RULE_PUT, 30},
     };
     int64_t cursor = 0;
-    (void)state;
 
     for (size_t i = 0; i < sizeof(decisions) / sizeof(decisions[0]); i++) {
         assert_int_equal(rule(decisions[i].kind, "a", decisions[i].now_ms), PERSIST_APPLIED);
@@ -321,12 +318,11 @@ static void make_evicting_deposit(struct store_op *op, uint32_t number, int64_t 
 }
 
 /* An evicted message is gone at the copy, may come back, and then is told as stored only. */
-static void test_eviction(void **state)
+TEST_WITH(test_eviction, setup, teardown)
 {
     int64_t cursor = 0;
     struct store_op op;
     struct page page;
-    (void)state;
 
     for (uint32_t i = 1; i <= 4; i++) {
         assert_int_equal(deposit(i, i), PERSIST_APPLIED);
@@ -391,10 +387,9 @@ static enum persist_why end_of(uint32_t number)
 }
 
 /* An id that is stored again, or was withdrawn since, is not told as evicted. */
-static void test_what_evicted_ids_become(void **state)
+TEST_WITH(test_what_evicted_ids_become, setup, teardown)
 {
     int64_t cursor = 0;
-    (void)state;
 
     assert_int_equal(deposit(1, 1), PERSIST_APPLIED);
     deposit_for_oldest(2, 2, 1);
@@ -453,10 +448,9 @@ static void expire_both(int64_t now_ms)
  * If what is stored again ends before the eviction does, and before it is told, then the eviction
  * is all that tells a copy to drop the message it has: so it must not have been left out.
  */
-static void test_an_evicted_id_is_stored_for_a_shorter_time(void **state)
+TEST_WITH(test_an_evicted_id_is_stored_for_a_shorter_time, setup, teardown)
 {
     int64_t cursor = evict_and_store_briefly();
-    (void)state;
 
     expire_both(60);
     (void)feed(&cursor, PERSIST_AS_REPLICA, 60);
@@ -464,10 +458,9 @@ static void test_an_evicted_id_is_stored_for_a_shorter_time(void **state)
 }
 
 /* The same with a tombstone: it lasts no longer than the message that was withdrawn. */
-static void test_an_evicted_id_is_withdrawn_for_a_shorter_time(void **state)
+TEST_WITH(test_an_evicted_id_is_withdrawn_for_a_shorter_time, setup, teardown)
 {
     int64_t cursor;
-    (void)state;
 
     cursor = evict_and_store_briefly();
     assert_int_equal(take_away(PERSIST_WITHDRAW, 1, 6, 0), PERSIST_APPLIED);
@@ -477,11 +470,10 @@ static void test_an_evicted_id_is_withdrawn_for_a_shorter_time(void **state)
 }
 
 /* They go when they have expired, the first ones first, and when there are too many. */
-static void test_how_long_evictions_are_told(void **state)
+TEST_WITH(test_how_long_evictions_are_told, setup, teardown)
 {
     enum { MOST = 20 };
     struct store_op op;
-    (void)state;
 
     store_close(&owner);
     owner.options.marks_max = MOST;
@@ -559,13 +551,12 @@ static void assert_goes_on_anywhere(void)
 }
 
 /* Evictions of one commit share rows, and are told one by one between the other changes. */
-static void test_evictions_of_one_commit(void **state)
+TEST_WITH(test_evictions_of_one_commit, setup, teardown)
 {
     enum { STORED = 150, DEPOSITS = 40 };
     static struct store_op ops[DEPOSITS];
     struct store_op op;
     int64_t cursor = 0;
-    (void)state;
 
     for (uint32_t i = 1; i <= STORED; i++) {
         assert_int_equal(deposit(i, i), PERSIST_APPLIED);
@@ -599,10 +590,9 @@ static void test_evictions_of_one_commit(void **state)
 }
 
 /* Of other hosts, epochs and hosts without changes there is nothing; a page keeps its bytes. */
-static void test_what_is_told(void **state)
+TEST_WITH(test_what_is_told, setup, teardown)
 {
     struct page page;
-    (void)state;
 
     assert_int_equal(store_deposit(&owner, 13, 1, NEVER), PERSIST_APPLIED); /* of an epoch */
     assert_int_equal(store_withdraw(&owner, 13, 2), PERSIST_APPLIED);
@@ -637,12 +627,11 @@ static void test_what_is_told(void **state)
 }
 
 /* If an applied message has a stored id and other content, the stored message stays. */
-static void test_conflict(void **state)
+TEST_WITH(test_conflict, setup, teardown)
 {
     struct persist_change change = {.kind = PERSIST_CHANGE_MESSAGE};
     struct store_op op;
     struct page page;
-    (void)state;
 
     make_open_deposit(&op, 1, 1);
     op.op.message.sender = 77;
@@ -659,11 +648,10 @@ static void test_conflict(void **state)
 }
 
 /* An operator elsewhere hides, shows and removes; what is not stored is not made. */
-static void test_operator(void **state)
+TEST_WITH(test_operator, setup, teardown)
 {
     struct persist_change change = {.kind = PERSIST_CHANGE_MESSAGE};
     struct store_op op;
-    (void)state;
 
     make_open_deposit(&op, 1, 1);
     change.message = op.op.message;
@@ -679,25 +667,4 @@ static void test_operator(void **state)
     assert_int_equal(apply(&owner, &change, PERSIST_AS_OPERATOR, 2), PERSIST_APPLIED);
     assert_int_equal(apply(&owner, &change, PERSIST_AS_OPERATOR, 2), PERSIST_DUPLICATE);
     assert_int_equal(store_do(&owner, &op), PERSIST_GONE);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_copy_is_the_same, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_restore, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_rule_again, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_eviction, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_what_evicted_ids_become, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_an_evicted_id_is_stored_for_a_shorter_time, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(test_an_evicted_id_is_withdrawn_for_a_shorter_time, setup,
-                                        teardown),
-        cmocka_unit_test_setup_teardown(test_how_long_evictions_are_told, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_evictions_of_one_commit, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_what_is_told, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_conflict, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_operator, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -181,9 +181,8 @@ static void sweep(const struct fault_case *fault, bool is_alone)
     print_message("%s: sweep ended at %u\n", fault->name, nth);
 }
 
-static void test_operations(void **state)
+TEST(test_operations)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         sweep(&cases[i], false);
     }
@@ -193,11 +192,10 @@ static void test_operations(void **state)
  * Each operation has a commit of its own. When there is no memory to load the marks of withdrawn
  * messages, SQLite ends the transaction.
  */
-static void test_operations_one_by_one(void **state)
+TEST(test_operations_one_by_one)
 {
     const struct fault_case no_memory = {"no memory once, one by one", FAULT_MEMORY, 1};
 
-    (void)state;
     sweep(&no_memory, true);
 }
 
@@ -232,9 +230,8 @@ static bool fail_opening(const struct fault_case *fault, unsigned nth, bool is_n
     return failed;
 }
 
-static void test_opening(void **state)
+TEST(test_opening)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         for (int is_new = 0; is_new < 2; is_new++) {
             unsigned nth = 1;
@@ -250,14 +247,13 @@ static void test_opening(void **state)
 }
 
 /* A failed read says so, and the next one is answered. */
-static void test_reading(void **state)
+TEST(test_reading)
 {
     static const struct fault_case faults[] = {
         {"", FAULT_READ | FAULT_OPEN | FAULT_MEMORY, 1},
         {"", FAULT_READ | FAULT_OPEN | FAULT_MEMORY, FAULT_FOR_EVER},
     };
 
-    (void)state;
     for (unsigned i = 0; i < 2; i++) {
         bool failed = true;
 
@@ -290,14 +286,13 @@ static void test_reading(void **state)
 }
 
 /* One deposit that does not fit must not take the others of its batch with it. */
-static void test_one_too_large_for_the_space(void **state)
+TEST(test_one_too_large_for_the_space)
 {
     enum { COUNT = 80, LARGE = 40 };
     struct store_op *ops = calloc(COUNT + 1, sizeof(*ops));
     struct store_fixture fixture;
     unsigned failed = 0;
 
-    (void)state;
     assert_non_null(ops);
     store_fixture_init(&fixture);
     store_open(&fixture);
@@ -326,15 +321,7 @@ static void test_one_too_large_for_the_space(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_operations),
-        cmocka_unit_test(test_operations_one_by_one),
-        cmocka_unit_test(test_opening),
-        cmocka_unit_test(test_reading),
-        cmocka_unit_test(test_one_too_large_for_the_space),
-    };
-
     fault_vfs_install();
     fault_vfs_skip_syncs(); /* the machine that runs the test stays on */
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return check_run(NULL, NULL);
 }

@@ -161,7 +161,7 @@ static void assert_nothing_lost(struct store_fixture *fixture, const uint8_t *fa
     }
 }
 
-static void test_kill(void **state)
+TEST(test_kill)
 {
     uint8_t *fates = calloc(NUMBERS_MAX, 1);
     uint32_t *numbers = calloc(NUMBERS_MAX, sizeof(*numbers));
@@ -169,7 +169,6 @@ static void test_kill(void **state)
     struct rng rng;
     uint32_t next = 1;
 
-    (void)state;
     assert_true(fates != NULL && numbers != NULL);
     rng_init(&rng);
     store_fixture_init(&fixture);
@@ -186,13 +185,4 @@ static void test_kill(void **state)
     store_fixture_deinit(&fixture);
     free(numbers);
     free(fates);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kill),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

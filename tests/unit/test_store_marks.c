@@ -185,11 +185,10 @@ static void transaction(void)
     world.now_ms += rng_below(rng, 3);
 }
 
-static void test_marked_ids_are_refused(void **state)
+TEST(test_marked_ids_are_refused)
 {
     uint32_t largest = 0;
 
-    (void)state;
     begin_world(MARKS_MAX);
     for (int t = 0; t < TRANSACTIONS; t++) {
         transaction();
@@ -215,13 +214,12 @@ static void test_marked_ids_are_refused(void **state)
 }
 
 /* Without failures at most 0.2 % of new ids cost a look. */
-static void test_new_ids_need_no_look(void **state)
+TEST(test_new_ids_need_no_look)
 {
     static struct store_op op;
     enum { MARKED = 4000, NEW = 20000 };
     uint32_t looked = 0;
 
-    (void)state;
     begin_world(MARKS_MAX);
     for (int pass = 0; pass < 2; pass++) {
         for (uint32_t n = 0; n < MARKED; n += OPS_MAX) {
@@ -262,9 +260,8 @@ static void test_new_ids_need_no_look(void **state)
 }
 
 /* Over the cap the marks that end soonest go, from the database first and from the filter later. */
-static void test_cap(void **state)
+TEST(test_cap)
 {
-    (void)state;
     begin_world(100);
     for (uint32_t n = 0; n < 2000; n += 40) {
         assert_int_equal(store_database_begin(&world.database), SQLITE_OK);
@@ -323,14 +320,13 @@ static void check_table(const struct store_marks *marks, sqlite3 *db, int expect
  * What a rolled back transaction took out stays in the filter, as it stays in the table: also when
  * the filter was loaded anew, and too small, within that transaction.
  */
-static void test_rollback(void **state)
+TEST(test_rollback)
 {
     static struct store_marks marks;
     uint8_t id[MESSAGE_ID_BYTES];
     sqlite3 *db = NULL;
     uint32_t number = 0;
 
-    (void)state;
     assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
     assert_int_equal(store_exec(db, "CREATE TABLE tombstone (host_id INTEGER, id BLOB)"),
                      SQLITE_OK);
@@ -375,14 +371,13 @@ static void test_rollback(void **state)
 }
 
 /* Where the marks cannot be read every id may be marked; and it is tried again later. */
-static void test_unreadable(void **state)
+TEST(test_unreadable)
 {
     static struct store_marks marks;
     const uint8_t id[MESSAGE_ID_BYTES] = {9};
     sqlite3 *db = NULL;
     int begins = 0;
 
-    (void)state;
     assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
     store_marks_init(&marks);
     store_marks_begin(&marks, db); /* there is no such table */
@@ -405,12 +400,11 @@ static void test_unreadable(void **state)
 
 /* Memory that no free overwrites: see open_file in schema.c. Debian's SQLite has none, OpenWrt's
  * and the one of the row `musl` have it. */
-static void test_no_value_stays_with_sqlite(void **state)
+TEST(test_no_value_stays_with_sqlite)
 {
     int now = 0;
     int hits = -1;
 
-    (void)state;
     begin_world(100);
     for (uint32_t n = 0; n < 10; n++) {
         deposit(n);
@@ -420,17 +414,4 @@ static void test_no_value_stays_with_sqlite(void **state)
         SQLITE_OK);
     assert_int_equal(hits, 0);
     end_world();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_marked_ids_are_refused),
-        cmocka_unit_test(test_new_ids_need_no_look),
-        cmocka_unit_test(test_cap),
-        cmocka_unit_test(test_rollback),
-        cmocka_unit_test(test_unreadable),
-        cmocka_unit_test(test_no_value_stays_with_sqlite),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

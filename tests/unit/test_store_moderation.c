@@ -54,10 +54,9 @@ static void replay(struct found *found)
 }
 
 /* States and counts last over a restart; a count never goes down, done twice is done once. */
-static void test_states_last(void **state)
+TEST_ON(test_states_last, store_setup, store_teardown, &fixture)
 {
     struct found found[16];
-    (void)state;
 
     for (uint32_t i = 1; i <= 4; i++) {
         assert_int_equal(store_deposit(&fixture, i, i, NEVER), PERSIST_APPLIED);
@@ -79,11 +78,10 @@ static void test_states_last(void **state)
 }
 
 /* A deposit may begin hidden; who sends it again is told so. */
-static void test_pending_deposit(void **state)
+TEST_ON(test_pending_deposit, store_setup, store_teardown, &fixture)
 {
     struct found found[16];
     struct store_op op;
-    (void)state;
 
     store_make_deposit(&fixture, &op, 1, 10, NEVER);
     op.op.message.state = PERSIST_PENDING;
@@ -125,11 +123,10 @@ static int64_t place_of(uint32_t number)
  * What waited for review and what reports had hidden take new numbers when they are shown, and what
  * is known of their moderation goes with them. Also over a restart: no number is given twice.
  */
-static void test_places_of_what_is_shown(void **state)
+TEST_ON(test_places_of_what_is_shown, store_setup, store_teardown, &fixture)
 {
     struct found found[16];
     struct store_op op;
-    (void)state;
 
     store_make_deposit(&fixture, &op, 1, 10, NEVER);
     op.op.message.state = PERSIST_PENDING;
@@ -162,10 +159,9 @@ static void test_places_of_what_is_shown(void **state)
 }
 
 /* Reports hide only what nobody has decided on, in whatever order they come. */
-static void test_reports_do_not_overrule(void **state)
+TEST_ON(test_reports_do_not_overrule, store_setup, store_teardown, &fixture)
 {
     struct store_op op;
-    (void)state;
 
     assert_int_equal(store_deposit(&fixture, 1, 10, NEVER), PERSIST_APPLIED);
     assert_int_equal(moderate(1, 10, PERSIST_SHOWN, 1, NULL), PERSIST_APPLIED);
@@ -178,11 +174,10 @@ static void test_reports_do_not_overrule(void **state)
 }
 
 /* What is known of a message goes with it, however it goes; the next of its id begins anew. */
-static void test_goes_with_the_message(void **state)
+TEST_ON(test_goes_with_the_message, store_setup, store_teardown, &fixture)
 {
     struct found found[16];
     struct store_op op;
-    (void)state;
 
     for (uint32_t i = 1; i <= 4; i++) {
         assert_int_equal(store_deposit(&fixture, i, 1, i <= 2 ? 100 : NEVER), PERSIST_APPLIED);
@@ -222,13 +217,12 @@ static void read_one(uint32_t number, enum persist_read_kind kind, struct persis
 }
 
 /* The latest reasons are kept, a line each; pages have nothing that is hidden. */
-static void test_reasons_and_pages(void **state)
+TEST_ON(test_reasons_and_pages, store_setup, store_teardown, &fixture)
 {
     struct persist_entry entries[8] = {{.found = false}};
     struct persist_read read;
     char expected[512] = "";
     char longest[LIMIT_REASON_BYTES + 1];
-    (void)state;
 
     memset(longest, 'y', LIMIT_REASON_BYTES);
     longest[LIMIT_REASON_BYTES] = '\0';
@@ -287,10 +281,9 @@ static void assert_reasons(const char *expected)
 
 /* Four places are for grave reasons: ordinary ones never push these out, nor the other way round.
  */
-static void test_grave_reasons_stay(void **state)
+TEST_ON(test_grave_reasons_stay, store_setup, store_teardown, &fixture)
 {
     uint32_t reports = 0;
-    (void)state;
 
     assert_int_equal(store_deposit(&fixture, 1, 1, NEVER), PERSIST_APPLIED);
     report_often(1, "1law", &reports);
@@ -344,7 +337,7 @@ static enum persist_outcome do_rule(enum persist_kind kind, struct persist_rule 
     return store_do(&fixture, &op);
 }
 
-static void test_rules(void **state)
+TEST_ON(test_rules, store_setup, store_teardown, &fixture)
 {
     static const uint8_t bytes[LIMIT_FILTER_BYTES] = {1, 2, 3};
     struct persist_rule ban = {.host = fixture.host,
@@ -356,7 +349,6 @@ static void test_rules(void **state)
     struct persist_rule accept = {
         .host = fixture.host, .kind = PERSIST_ACCEPT, .value = bytes, .number = 2};
     struct rules rules;
-    (void)state;
 
     assert_int_equal(do_rule(PERSIST_RULE_PUT, &ban), PERSIST_APPLIED);
     assert_int_equal(do_rule(PERSIST_RULE_PUT, &accept), PERSIST_APPLIED);
@@ -382,7 +374,7 @@ static void test_rules(void **state)
 
 /* A notice: in its place, moved with the clock if it was made before the time was known, expired.
  */
-static void test_notices(void **state)
+TEST_ON(test_notices, store_setup, store_teardown, &fixture)
 {
     uint8_t value[PERSIST_RULE_BYTES_MAX] = "de";
     struct persist_rule notice = {.host = fixture.host,
@@ -395,7 +387,6 @@ static void test_notices(void **state)
     struct persist_rule old = notice;
     struct store_op op;
     struct rules rules;
-    (void)state;
 
     old.value = (const uint8_t *)"";
     old.value_bytes = 1;
@@ -430,14 +421,13 @@ static void test_notices(void **state)
 }
 
 /* Removing with a ban: the hash of what went is banned in the same transaction. */
-static void test_remove_and_ban(void **state)
+TEST_ON(test_remove_and_ban, store_setup, store_teardown, &fixture)
 {
     struct persist_rule ban = {.host = fixture.host, .kind = PERSIST_BAN_PAYLOAD, .created_ms = 9};
     uint8_t hash[LIMIT_HASH_BYTES];
     struct store_op deposit;
     struct store_op op;
     struct rules rules;
-    (void)state;
 
     store_make_deposit(&fixture, &deposit, 1, 1, NEVER);
     assert_int_equal(store_do(&fixture, &deposit), PERSIST_APPLIED);
@@ -470,13 +460,12 @@ static bool has_payload(const struct store_op *deposit)
  * the next scrub; those of its neighbours are. Every payload is searched for, in pieces too, since
  * long ones lie on several pages.
  */
-static void test_nothing_is_left(void **state)
+TEST_ON(test_nothing_is_left, store_setup, store_teardown, &fixture)
 {
     static const char reason[] = "this very reason, and no other";
     struct store_op deposits[3];
     struct store_op op;
     const struct persist_message *payload = &deposits[1].op.message;
-    (void)state;
 
     for (uint32_t i = 0; i < 3; i++) {
         store_make_deposit(&fixture, &deposits[i], i + 1, 1, NEVER);
@@ -499,26 +488,4 @@ static void test_nothing_is_left(void **state)
     store_close(&fixture); /* while it is open, a page may be on its way between the files */
     assert_true(has_payload(&deposits[0]));
     assert_true(has_payload(&deposits[2]));
-}
-
-#define TEST(name) \
-    cmocka_unit_test_prestate_setup_teardown(name, store_setup, store_teardown, &fixture)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_states_last),
-        TEST(test_pending_deposit),
-        TEST(test_places_of_what_is_shown),
-        TEST(test_reports_do_not_overrule),
-        TEST(test_goes_with_the_message),
-        TEST(test_reasons_and_pages),
-        TEST(test_grave_reasons_stay),
-        TEST(test_rules),
-        TEST(test_notices),
-        TEST(test_remove_and_ban),
-        TEST(test_nothing_is_left),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@ static struct store_fixture fixture;
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-static void test_reads_payloads(void **state)
+TEST_ON(test_reads_payloads, store_setup, store_teardown, &fixture)
 {
     struct persist_entry entries[4];
     struct persist_read read = {
@@ -24,7 +24,6 @@ static void test_reads_payloads(void **state)
     const uint32_t wanted[] = {4, 77, 1, 2};
     struct store_op op;
 
-    (void)state;
     for (uint32_t i = 0; i < 5; i++) {
         assert_int_equal(store_deposit(&fixture, i, 10, NEVER), PERSIST_APPLIED);
     }
@@ -61,10 +60,9 @@ static void read_some(size_t count)
 }
 
 /* What was read does not stay in SQLite's cache: its message may be gone by then. */
-static void test_cache_is_freed(void **state)
+TEST_ON(test_cache_is_freed, store_setup, store_teardown, &fixture)
 {
     enum { SPARE = 32 * 1024, TRIES = 100000 };
-    (void)state;
 
     store_close(&fixture);
     fixture.options.scrub_after_ms = 1;
@@ -118,13 +116,12 @@ static void assert_pages(uint32_t host, const uint32_t *expected, size_t count, 
     assert_int_equal(seen, count);
 }
 
-static void test_pages_in_order(void **state)
+TEST_ON(test_pages_in_order, store_setup, store_teardown, &fixture)
 {
     struct store_op op;
     const uint32_t expected[] = {9, 3, 100, 5, 1, 120, 121, 0};
     const uint32_t other[] = {3};
 
-    (void)state;
     assert_pages(fixture.host, NULL, 0, 1000);
     for (size_t i = 0; i < 8; i++) {
         assert_int_equal(store_deposit(&fixture, expected[i], 10, NEVER), PERSIST_APPLIED);
@@ -197,14 +194,13 @@ static void assert_list(bool newer, int64_t now_ms, const uint32_t *expected, si
 
 /* Both ways, hidden and pending ones, with reasons; without removed and expired ones, and without
  * those of other hosts. What is shown again counts as new. */
-static void test_lists_all(void **state)
+TEST_ON(test_lists_all, store_setup, store_teardown, &fixture)
 {
     static const uint32_t down[] = {6, 5, 3, 2, 0};
     static const uint32_t up[] = {0, 2, 3, 5, 6};
     static const uint32_t shown[] = {2, 6, 5, 3, 0};
     struct store_op op;
 
-    (void)state;
     assert_list(false, 100, NULL, 0, 3, 1000);
     for (uint32_t i = 0; i < 7; i++) {
         store_make_deposit(&fixture, &op, i, 10, i == 4 ? 100 : NEVER);
@@ -242,11 +238,10 @@ static int visit_two(void *context, const struct persist_message *message)
     return ++*count == 2 ? -77 : 0;
 }
 
-static void test_replay_stops_when_told(void **state)
+TEST_ON(test_replay_stops_when_told, store_setup, store_teardown, &fixture)
 {
     unsigned count = 0;
 
-    (void)state;
     for (uint32_t i = 0; i < 5; i++) {
         assert_int_equal(store_deposit(&fixture, i, 10, NEVER), PERSIST_APPLIED);
     }
@@ -262,13 +257,12 @@ static void test_replay_stops_when_told(void **state)
  * A stop ends the check of the database and the reading of its messages, long before their end. A
  * new start has everything.
  */
-static void test_a_stop_ends_the_start(void **state)
+TEST_ON(test_a_stop_ends_the_start, store_setup, store_teardown, &fixture)
 {
     enum { COUNT = 2500 }; /* some steps of SQLite's machine for each */
     static uint32_t numbers[COUNT];
     static struct store_op ops[COUNT];
 
-    (void)state;
     for (uint32_t i = 0; i < COUNT; i++) {
         store_make_deposit(&fixture, &ops[i], i, 10, NEVER);
         store_submit(&fixture, &ops[i]);
@@ -298,9 +292,6 @@ static void test_a_stop_ends_the_start(void **state)
     (void)signal(SIGHUP, SIG_DFL);
 }
 
-#define TEST(name) \
-    cmocka_unit_test_prestate_setup_teardown(name, store_setup, store_teardown, &fixture)
-
 /* --- what the operator has removed ------------------------------------------------------------ */
 
 struct removals {
@@ -329,12 +320,11 @@ static struct removals replay_removed(void)
 
 /* Who removed a message is kept until the message would have expired; of a withdrawn one nothing.
  */
-static void test_removed_is_told(void **state)
+TEST_ON(test_removed_is_told, store_setup, store_teardown, &fixture)
 {
     struct removals removals;
     struct store_op op;
     struct store_op expiry;
-    (void)state;
 
     assert_int_equal(store_deposit(&fixture, 1, 1, 500), PERSIST_APPLIED);
     assert_int_equal(store_deposit(&fixture, 2, 1, 500), PERSIST_APPLIED);
@@ -354,19 +344,4 @@ static void test_removed_is_told(void **state)
     store_reopen(&fixture);
     assert_int_equal(replay_removed().count, 0);
     assert_int_equal(store_read_number(&fixture, "SELECT count(*) FROM tombstone"), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_reads_payloads),
-        TEST(test_cache_is_freed),
-        TEST(test_pages_in_order),
-        TEST(test_replay_stops_when_told),
-        TEST(test_a_stop_ends_the_start),
-        TEST(test_removed_is_told),
-        TEST(test_lists_all),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

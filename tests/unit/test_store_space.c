@@ -214,9 +214,8 @@ static const struct {
     {256 * KIB, 12 * MIB, PAYLOAD_MAX, 1}, {1 * MIB, 9 * MIB, 0, 100},
 };
 
-static void test_a_full_storage(void **state)
+TEST(test_a_full_storage)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i += rng_is_brief() ? 4 : 1) {
         begin(cases[i].log_bytes, cases[i].budget, cases[i].payload_bytes);
         for (unsigned round = 0; round < 2; round++) {
@@ -250,9 +249,8 @@ static void test_a_full_storage(void **state)
 }
 
 /* Deposits that wait behind one that does not fit are not refused when there is room again. */
-static void test_deposits_come_back_with_room(void **state)
+TEST(test_deposits_come_back_with_room)
 {
-    (void)state;
     begin(1 * MIB, 6 * MIB, 200);
     fill(20);
     pass_budget_set(8 * MIB);
@@ -263,9 +261,8 @@ static void test_deposits_come_back_with_room(void **state)
 }
 
 /* Other programs take all that is left: what fails is told, and nothing is stuck afterwards. */
-static void test_others_fill_the_storage(void **state)
+TEST(test_others_fill_the_storage)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i += rng_is_brief() ? 4 : 1) {
         begin(cases[i].log_bytes, cases[i].budget, cases[i].payload_bytes);
         fill(cases[i].queue);
@@ -287,9 +284,8 @@ static void test_others_fill_the_storage(void **state)
 }
 
 /* Others come and go at random, and the storage does not say what is free (a quota, for one). */
-static void test_a_budget_that_changes(void **state)
+TEST(test_a_budget_that_changes)
 {
-    (void)state;
     for (unsigned i = 0; i < 12; i++) {
         const bool is_silent = i % 2 == 1;
 
@@ -319,12 +315,11 @@ static void test_a_budget_that_changes(void **state)
 }
 
 /* Pages of a transaction that failed are cut off; those of commits stay. */
-static void test_a_failed_transaction_leaves_nothing(void **state)
+TEST(test_a_failed_transaction_leaves_nothing)
 {
     struct store_log_scan scan;
     int64_t left;
 
-    (void)state;
     begin(8 * MIB, 30 * MIB, 4000);
     world.fixture.options.free_bytes = NULL;
     store_close(&world.fixture);
@@ -354,7 +349,7 @@ static bool fits(uint64_t free, uint64_t log_limit, uint64_t log_bytes, uint64_t
     return store_space_fits(&room, &need);
 }
 
-static void test_arithmetic(void **state)
+TEST(test_arithmetic)
 {
     const struct persist_op deposit = {
         .kind = PERSIST_DEPOSIT,
@@ -366,7 +361,6 @@ static void test_arithmetic(void **state)
     const uint64_t margin = STORE_SPACE_MARGIN;
     const uint64_t frame = STORE_PAGE_BYTES + STORE_LOG_FRAME_HEADER_BYTES;
 
-    (void)state;
     /* The log may still grow to its limit: that is kept, and may be used. */
     assert_true(fits(margin + MIB, MIB, 0, 0, 0, MIB, 0));
     assert_false(fits(margin + MIB, MIB, 0, 0, 0, MIB, 1));
@@ -402,17 +396,8 @@ static void test_arithmetic(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_arithmetic),
-        cmocka_unit_test(test_a_full_storage),
-        cmocka_unit_test(test_deposits_come_back_with_room),
-        cmocka_unit_test(test_others_fill_the_storage),
-        cmocka_unit_test(test_a_budget_that_changes),
-        cmocka_unit_test(test_a_failed_transaction_leaves_nothing),
-    };
-
     rng_init(&world.rng);
     log_set_level(LOG_LEVEL_ERROR);
     pass_install_plain();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return check_run(NULL, NULL);
 }

@@ -145,10 +145,9 @@ static void change_columns(const struct store_table *table)
     }
 }
 
-static void test_columns(void **state)
+TEST_WITH(test_columns, setup, teardown)
 {
     struct rng rng;
-    (void)state;
 
     rng_init(&rng);
     for (size_t i = 0; i < sizeof(content); i++) {
@@ -170,11 +169,10 @@ static void test_columns(void **state)
 }
 
 /* 0 in place of NULL would be in no partial index, and the checksum of both is the same. */
-static void test_zero_for_null(void **state)
+TEST_WITH(test_zero_for_null, setup, teardown)
 {
     const struct store_tombstone tombstone = {.host = 1, .expires_ms = 2};
     union row row;
-    (void)state;
 
     assert_int_equal(store_table_insert(db, "INSERT", &store_tombstone_table, &tombstone),
                      SQLITE_OK);
@@ -184,13 +182,12 @@ static void test_zero_for_null(void **state)
 }
 
 /* A walk comes to each row once, though each is changed, and goes past damaged ones. */
-static void test_walk(void **state)
+TEST_WITH(test_walk, setup, teardown)
 {
     struct persist_decision decision = {.act = "hide"};
     struct store_walk walk;
     int64_t sum = 0;
     unsigned steps = 0;
-    (void)state;
 
     for (uint64_t i = 0; i < 40; i++) {
         decision.host = 1 + (uint32_t)(i / 20);
@@ -220,15 +217,4 @@ static void test_walk(void **state)
     assert_int_equal(store_walk_begin(&walk, db, &store_decision_table, "no such column"),
                      SQLITE_ERROR);
     assert_int_equal(store_walk_end(&walk, SQLITE_ERROR), SQLITE_ERROR);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_columns, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_zero_for_null, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_walk, setup, teardown),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

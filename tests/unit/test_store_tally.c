@@ -65,7 +65,7 @@ static void assert_tally(const struct persist_tally *found, const struct persist
 }
 
 /* By host and epoch; what is hidden or of another epoch is with epoch 0. */
-static void test_sums(void **state)
+TEST_ON(test_sums, store_setup, store_teardown, &fixture)
 {
     struct persist_tally expected[2] = {{.epoch = 0}, {.epoch = 5}};
     struct persist_tally found[2] = {{.host = fixture.host}, {.host = fixture.host, .epoch = 5}};
@@ -73,7 +73,6 @@ static void test_sums(void **state)
     struct persist_tally nothing = {.shown = 0};
     struct persist_tally ignored = {.shown = 0};
     struct store_op op;
-    (void)state;
 
     tally(found, 2);
     assert_tally(&found[0], &nothing);
@@ -94,12 +93,11 @@ static void test_sums(void **state)
 }
 
 /* Among operations that are submitted at once it has those before it, and none after. */
-static void test_moment(void **state)
+TEST_ON(test_moment, store_setup, store_teardown, &fixture)
 {
     enum { BEFORE = 37, AFTER = 23, COUNT = BEFORE + 1 + AFTER };
     static struct store_op ops[COUNT];
     struct persist_tally found = {.host = fixture.host};
-    (void)state;
 
     for (uint32_t i = 0; i < COUNT; i++) {
         if (i == BEFORE) {
@@ -151,11 +149,10 @@ static size_t read_pages(int *states, size_t room)
 }
 
 /* Hidden ones are on the pages; a row that was changed ends nothing, and is called damaged. */
-static void test_pages(void **state)
+TEST_ON(test_pages, store_setup, store_teardown, &fixture)
 {
     int states[16];
     struct store_op op;
-    (void)state;
 
     assert_int_equal(read_pages(states, 16), 0);
     for (uint32_t i = 1; i <= 9; i++) {
@@ -169,17 +166,4 @@ static void test_pages(void **state)
     for (int i = 0; i < 9; i++) {
         assert_int_equal(states[i], i == 3 || i == 8 ? -1 : i == 1 ? PERSIST_HIDDEN : 0);
     }
-}
-
-#define TEST(name) \
-    cmocka_unit_test_prestate_setup_teardown(name, store_setup, store_teardown, &fixture)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_sums),
-        TEST(test_moment),
-        TEST(test_pages),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -77,10 +77,9 @@ static size_t read_decisions(uint64_t before, struct persist_decision *out, size
 /* --- undo ------------------------------------------------------------------------------------- */
 
 /* Hidden or removed, over restarts; its id is refused while it is removed, and then no more. */
-static void test_undo(void **state)
+TEST_ON(test_undo, store_setup, store_teardown, &fixture)
 {
     struct store_op op;
-    (void)state;
 
     assert_int_equal(store_deposit(&fixture, 1, 10, NEVER), PERSIST_APPLIED);
     assert_int_equal(withhold(&op, 9, 20, DESTROYED), PERSIST_NOT_FOUND);
@@ -104,10 +103,9 @@ static void test_undo(void **state)
 }
 
 /* From its time on it cannot be restored, and the next expiry destroys it; its mark stays. */
-static void test_destruction(void **state)
+TEST_ON(test_destruction, store_setup, store_teardown, &fixture)
 {
     struct store_op op;
-    (void)state;
 
     for (uint32_t i = 1; i <= 3; i++) {
         assert_int_equal(store_deposit(&fixture, i, i, NEVER), PERSIST_APPLIED);
@@ -127,12 +125,11 @@ static void test_destruction(void **state)
 }
 
 /* No byte of a destroyed message is in a file after the next scrub. */
-static void test_nothing_is_left(void **state)
+TEST_ON(test_nothing_is_left, store_setup, store_teardown, &fixture)
 {
     struct store_op deposit;
     struct store_op op;
     const struct persist_message *message = &deposit.op.message;
-    (void)state;
 
     fixture.options.scrub_after_ms = 1;
     store_reopen(&fixture);
@@ -152,12 +149,11 @@ static void test_nothing_is_left(void **state)
  * The clock is set forward: what is left until the destruction stays, and so do the times since; of
  * what was done before, nothing moves. A removal that was submitted before keeps its whole time.
  */
-static void test_shift(void **state)
+TEST_ON(test_shift, store_setup, store_teardown, &fixture)
 {
     struct persist_decision list[4];
     struct store_op op;
     bool more = false;
-    (void)state;
 
     for (uint32_t i = 1; i <= 3; i++) {
         assert_int_equal(store_deposit(&fixture, i, 10, NEVER), PERSIST_APPLIED);
@@ -184,7 +180,7 @@ static void test_shift(void **state)
 }
 
 /* A row of `moderation` that is not as it was written: nothing is concluded from it. */
-static void test_damaged_row(void **state)
+TEST_ON(test_damaged_row, store_setup, store_teardown, &fixture)
 {
     struct persist_entry entry;
     struct persist_read read = {.kind = PERSIST_READ_CHECK,
@@ -192,7 +188,6 @@ static void test_damaged_row(void **state)
                                 .entry_count = 1,
                                 .page_bytes_limit = 1024 * 1024};
     struct store_op op;
-    (void)state;
 
     for (uint32_t i = 1; i <= 3; i++) {
         assert_int_equal(store_deposit(&fixture, i, 10, NEVER), PERSIST_APPLIED);
@@ -222,14 +217,13 @@ static void test_damaged_row(void **state)
 /* --- decisions -------------------------------------------------------------------------------- */
 
 /* What changes something is recorded, over restarts; what changes nothing is not. */
-static void test_decisions(void **state)
+TEST_ON(test_decisions, store_setup, store_teardown, &fixture)
 {
     struct persist_rule ban = {.host = fixture.host, .kind = PERSIST_BAN_PAYLOAD, .created_ms = 9};
     static const char *const acts[] = {"ban", "remove", "restore", "hide"};
     struct persist_decision list[8];
     struct store_op op;
     bool more = false;
-    (void)state;
 
     assert_int_equal(store_deposit(&fixture, 1, 10, NEVER), PERSIST_APPLIED);
     store_make_moderate(&fixture, &op, 1, 10, PERSIST_SHOWN, 3, NULL); /* reports are none */
@@ -262,14 +256,13 @@ static void test_decisions(void **state)
 }
 
 /* The oldest ones leave: beyond 10,000, and by their time. */
-static void test_decisions_leave(void **state)
+TEST_ON(test_decisions_leave, store_setup, store_teardown, &fixture)
 {
     struct persist_rule rule = {
         .host = fixture.host, .kind = PERSIST_ACCEPT, .value = (const uint8_t *)""};
     struct persist_decision list[2];
     struct store_op *ops = calloc(PERSIST_DECISIONS_KEPT + 5, sizeof(*ops));
     bool more = false;
-    (void)state;
 
     assert_non_null(ops);
     decision = (struct persist_decision){.host = fixture.host, .time_ms = 50, .act = "accept-auto"};
@@ -293,22 +286,4 @@ static void test_decisions_leave(void **state)
     assert_int_equal(store_read_number(&fixture, "SELECT count(*) FROM decision"),
                      PERSIST_DECISIONS_KEPT - 200);
     free(ops);
-}
-
-#define TEST(name) \
-    cmocka_unit_test_prestate_setup_teardown(name, store_setup, store_teardown, &fixture)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_undo),
-        TEST(test_destruction),
-        TEST(test_nothing_is_left),
-        TEST(test_shift),
-        TEST(test_damaged_row),
-        TEST(test_decisions),
-        TEST(test_decisions_leave),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

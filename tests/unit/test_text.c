@@ -33,9 +33,8 @@ static void check_clean(const char *bytes, size_t length, size_t width, const ch
 #define CLEAN(text, width, expected, columns) \
     check_clean(text, sizeof(text) - 1, width, expected, columns)
 
-static void test_escapes(void **state)
+TEST(test_escapes)
 {
-    (void)state;
     CLEAN("plain", 0, "plain", 5);
     CLEAN("a\nb\tc", 0, "a\\nb\\tc", 7);
     CLEAN("\x1b[2Jx", 0, "\\x1b[2Jx", 8);
@@ -53,9 +52,8 @@ static void test_escapes(void **state)
     CLEAN("gr\xc3\xbc\xc3\x9f", 0, "gr\xc3\xbc\xc3\x9f", 4);
 }
 
-static void test_widths(void **state)
+TEST(test_widths)
 {
-    (void)state;
     CLEAN("abcdef", 6, "abcdef", 6);
     CLEAN("abcdefg", 6, "abcde\xe2\x80\xa6", 6);
     CLEAN("\xe4\xb8\xad\xe6\x96\x87", 4, "\xe4\xb8\xad\xe6\x96\x87", 4);
@@ -71,9 +69,8 @@ static void test_widths(void **state)
 }
 
 /* Random bytes: what comes out is UTF-8 without controls, within the width. */
-static void test_random(void **state)
+TEST(test_random)
 {
-    (void)state;
     struct rng rng;
     rng_init(&rng);
     for (int round = 0; round < 5000; round++) {
@@ -95,9 +92,8 @@ static void test_random(void **state)
     }
 }
 
-static void test_lines(void **state)
+TEST(test_lines)
 {
-    (void)state;
     static const char input[] = "one\n\ttwo\x1b[0m\n";
     char *text = NULL;
     size_t size = 0;
@@ -109,9 +105,8 @@ static void test_lines(void **state)
     free(text);
 }
 
-static void test_drop_invalid(void **state)
+TEST(test_drop_invalid)
 {
-    (void)state;
     char text[] = "gr\xc3\xbc\xc3";
     text_drop_invalid(text);
     assert_string_equal(text, "gr\xc3\xbc");
@@ -121,14 +116,4 @@ static void test_drop_invalid(void **state)
     text_drop_invalid(mixed);
     assert_string_equal(mixed, "ab");
     assert_false(text_is_utf8("a\0b", 3));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_escapes),      cmocka_unit_test(test_widths),
-        cmocka_unit_test(test_random),       cmocka_unit_test(test_lines),
-        cmocka_unit_test(test_drop_invalid),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

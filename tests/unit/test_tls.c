@@ -138,13 +138,12 @@ static void send_all(struct tls_pipe *from, struct tls_pipe *to, const uint8_t *
 
 /* --- tests ------------------------------------------------------------------------------------ */
 
-static void test_bytes_come_through_in_pieces_of_any_size(void **state)
+TEST(test_bytes_come_through_in_pieces_of_any_size)
 {
     static const size_t pieces[] = {1, 2, 5, 100, 4096};
     static uint8_t message[MESSAGE_BYTES];
     struct rng rng;
 
-    (void)state;
     rng_init(&rng);
     for (size_t i = 0; i < sizeof(message); i++) {
         message[i] = (uint8_t)rng_next(&rng);
@@ -159,13 +158,12 @@ static void test_bytes_come_through_in_pieces_of_any_size(void **state)
     }
 }
 
-static void test_a_clean_end_is_told_from_a_broken_one(void **state)
+TEST(test_a_clean_end_is_told_from_a_broken_one)
 {
     struct ends ends = make_ends();
     uint8_t room[16];
     size_t got = 0;
 
-    (void)state;
     shake_hands(&ends, 4096);
     tls_pipe_end(ends.server);
     assert_true(move(ends.server, ends.client, 4096) > 0);
@@ -175,12 +173,11 @@ static void test_a_clean_end_is_told_from_a_broken_one(void **state)
 }
 
 /* One bit wrong anywhere in a record: nothing of it is read. */
-static void test_changed_bytes_are_noticed(void **state)
+TEST(test_changed_bytes_are_noticed)
 {
     static const uint8_t message[] = "a payload that nobody may change";
     struct rng rng;
 
-    (void)state;
     rng_init(&rng);
     for (int i = 0; i < 40; i++) {
         struct ends ends = make_ends();
@@ -205,11 +202,10 @@ static void test_changed_bytes_are_noticed(void **state)
     }
 }
 
-static void test_noise_is_no_handshake(void **state)
+TEST(test_noise_is_no_handshake)
 {
     struct rng rng;
 
-    (void)state;
     rng_init(&rng);
     for (int i = 0; i < 200; i++) {
         struct ends ends = make_ends();
@@ -228,24 +224,22 @@ static void test_noise_is_no_handshake(void **state)
     }
 }
 
-static void test_nothing_is_written_before_the_handshake(void **state)
+TEST(test_nothing_is_written_before_the_handshake)
 {
     struct ends ends = make_ends();
     size_t count = 1;
 
-    (void)state;
     assert_int_equal(tls_pipe_write(ends.server, (const uint8_t *)"x", 1, &count), 0);
     assert_int_equal(count, 0);
     free_ends(&ends);
 }
 
-static void test_who_the_server_is(void **state)
+TEST(test_who_the_server_is)
 {
     struct ends ends = make_ends();
     uint8_t shown[TLS_PIN_BYTES];
     uint8_t own[TLS_PIN_BYTES];
 
-    (void)state;
     shake_hands(&ends, 4096);
     assert_non_null(tls_pipe_objection(ends.client)); /* nobody vouches for it */
     tls_pipe_pin(ends.client, shown);
@@ -254,13 +248,12 @@ static void test_who_the_server_is(void **state)
     free_ends(&ends);
 }
 
-static void test_pipes_outlive_their_context(void **state)
+TEST(test_pipes_outlive_their_context)
 {
     const struct tls_server_options options = {certificate.file, certificate.key_file, NULL};
     struct ends ends = make_ends();
     struct tls_context *replaced = NULL;
 
-    (void)state;
     tls_pipe_free(ends.server);
     assert_int_equal(tls_server_new(&options, &replaced, reason), 0);
     assert_int_equal(tls_pipe_new(replaced, NULL, &ends.server), 0);
@@ -269,7 +262,7 @@ static void test_pipes_outlive_their_context(void **state)
     free_ends(&ends);
 }
 
-static void test_pins_as_text(void **state)
+TEST(test_pins_as_text)
 {
     static const char *const wrong[] = {
         "",
@@ -286,7 +279,6 @@ static void test_pins_as_text(void **state)
     uint8_t pin[TLS_PIN_BYTES];
     uint8_t again[TLS_PIN_BYTES];
 
-    (void)state;
     for (size_t i = 0; i < sizeof(pin); i++) {
         pin[i] = (uint8_t)(i * 37);
     }
@@ -299,12 +291,11 @@ static void test_pins_as_text(void **state)
     assert_memory_equal(pin, again, sizeof(pin)); /* untouched */
 }
 
-static void test_files_that_are_wrong(void **state)
+TEST(test_files_that_are_wrong)
 {
     struct tls_context *context = NULL;
     struct tls_server_options options = {certificate.file, certificate.key_file, NULL};
 
-    (void)state;
     options.certificate = "none.pem";
     assert_true(tls_server_new(&options, &context, reason) < 0);
     assert_non_null(strstr(reason, "none.pem"));
@@ -324,17 +315,5 @@ static void test_files_that_are_wrong(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bytes_come_through_in_pieces_of_any_size),
-        cmocka_unit_test(test_a_clean_end_is_told_from_a_broken_one),
-        cmocka_unit_test(test_changed_bytes_are_noticed),
-        cmocka_unit_test(test_noise_is_no_handshake),
-        cmocka_unit_test(test_nothing_is_written_before_the_handshake),
-        cmocka_unit_test(test_who_the_server_is),
-        cmocka_unit_test(test_pipes_outlive_their_context),
-        cmocka_unit_test(test_pins_as_text),
-        cmocka_unit_test(test_files_that_are_wrong),
-    };
-
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return check_run(setup, teardown);
 }

@@ -230,13 +230,16 @@ static void peer_resets(struct fixture *fixture)
     peer_leaves(fixture);
 }
 
+/* Over a Unix socket, over TCP, over one after the other. */
+#define UNIX(name) TEST_OF(name, struct fixture *fixture, setup_unix, teardown)
+#define TCP(name)  TEST_OF(name, struct fixture *fixture, setup_tcp, teardown)
+#define BOTH(name) TEST_AGAIN(name##_by_tcp, name, setup_tcp, teardown, NULL) UNIX(name)
+
 /* --- writing ---------------------------------------------------------------------------------- */
 
 /* What the socket takes at once is through when transport_flush returns. */
-static void small_writes_go_at_once(void **state)
+BOTH(small_writes_go_at_once)
 {
-    struct fixture *fixture = *state;
-
     transport_flush(&fixture->transport); /* nothing waits: nothing happens */
     assert_int_equal(fixture->written_count, 0);
     put(fixture, 0, 10);
@@ -249,9 +252,8 @@ static void small_writes_go_at_once(void **state)
 }
 
 /* A write that is taken in part goes on where it stopped, and what came meanwhile follows it. */
-static void partial_writes_keep_the_order(void **state)
+BOTH(partial_writes_keep_the_order)
 {
-    struct fixture *fixture = *state;
     size_t sent = 0;
 
     shrink_buffers(fixture);
@@ -274,10 +276,8 @@ static void partial_writes_keep_the_order(void **state)
 }
 
 /* A peer that takes one byte at a time gets the same stream. */
-static void one_byte_at_a_time(void **state)
+UNIX(one_byte_at_a_time)
 {
-    struct fixture *fixture = *state;
-
     shrink_buffers(fixture);
     put(fixture, 0, 40000);
     transport_flush(&fixture->transport);
@@ -287,10 +287,8 @@ static void one_byte_at_a_time(void **state)
 }
 
 /* Bytes that wait count until they are through, also those that the loop has. */
-static void output_is_counted(void **state)
+BOTH(output_is_counted)
 {
-    struct fixture *fixture = *state;
-
     shrink_buffers(fixture);
     put(fixture, 0, LARGE);
     transport_flush(&fixture->transport);
@@ -304,9 +302,8 @@ static void output_is_counted(void **state)
 }
 
 /* Stuck is who has taken nothing for the whole time, not who is slow. */
-static void stuck_is_without_progress(void **state)
+BOTH(stuck_is_without_progress)
 {
-    struct fixture *fixture = *state;
     int64_t now_ms;
 
     assert_false(transport_is_stuck(&fixture->transport, INT64_MAX / 2, 1)); /* nothing waits */
@@ -328,11 +325,12 @@ static void stuck_is_without_progress(void **state)
     assert_true(transport_is_stuck(&fixture->transport, now_ms + 6001, 1000));
 }
 
-/* Writing to a peer that is gone is told as a failure, at once or when the loop finds out. */
-static void writing_to_nobody_fails(void **state)
+/*
+ * Writing to a peer that is gone is told as a failure, at once or when the loop finds out. TCP
+ * hears of it with the next segment only.
+ */
+UNIX(writing_to_nobody_fails)
 {
-    struct fixture *fixture = *state;
-
     peer_leaves(fixture);
     put(fixture, 0, 10);
     transport_flush(&fixture->transport);
@@ -340,10 +338,8 @@ static void writing_to_nobody_fails(void **state)
     assert_int_equal(fixture->written_count, 0);
 }
 
-static void peer_leaves_during_a_write(void **state)
+TCP(peer_leaves_during_a_write)
 {
-    struct fixture *fixture = *state;
-
     fixture->close_on_end = true;
     shrink_buffers(fixture);
     put(fixture, 0, LARGE);
@@ -361,9 +357,8 @@ static void peer_leaves_during_a_write(void **state)
 
 /* Bytes arrive in the decoder, whole frames come out, and nothing is read before it is asked for.
  */
-static void reading_fills_the_decoder(void **state)
+BOTH(reading_fills_the_decoder)
 {
-    struct fixture *fixture = *state;
     const uint8_t *frame = NULL;
     size_t length = 0;
 
@@ -386,10 +381,8 @@ static void reading_fills_the_decoder(void **state)
 }
 
 /* A paused stream takes nothing from the socket; resumed, it has missed nothing. */
-static void pause_holds_the_peer(void **state)
+BOTH(pause_holds_the_peer)
 {
-    struct fixture *fixture = *state;
-
     transport_pause(&fixture->transport); /* not reading yet: harmless */
     transport_read(&fixture->transport);
     peer_writes(fixture, "\0\0\0\3", 4);
@@ -411,10 +404,8 @@ static void pause_holds_the_peer(void **state)
 }
 
 /* A pause during which no byte comes costs no system call: libuv keeps watching the stream. */
-static void short_pause_leaves_stream_watched(void **state)
+BOTH(short_pause_leaves_stream_watched)
 {
-    struct fixture *fixture = *state;
-
     transport_read(&fixture->transport);
     transport_pause(&fixture->transport);
     assert_true(uv_is_active(&fixture->transport.uv.handle));
@@ -430,10 +421,8 @@ static void short_pause_leaves_stream_watched(void **state)
 
 /* If bytes come in a pause, libuv stops watching: the loop must not be woken for them again and
  * again. The end of the stream, too, waits until reads are on again. */
-static void long_pause_stops_watching(void **state)
+BOTH(long_pause_stops_watching)
 {
-    struct fixture *fixture = *state;
-
     transport_read(&fixture->transport);
     transport_pause(&fixture->transport);
     peer_writes(fixture, "a", 1);
@@ -452,9 +441,8 @@ static void long_pause_stops_watching(void **state)
 }
 
 /* Pipes take no more than they hold: a paused reader is felt by the peer. */
-static void pause_bounds_what_is_buffered(void **state)
+BOTH(pause_bounds_what_is_buffered)
 {
-    struct fixture *fixture = *state;
     static const uint8_t zeroes[LARGE];
     size_t sent = 0;
     ssize_t count;
@@ -472,9 +460,8 @@ static void pause_bounds_what_is_buffered(void **state)
 }
 
 /* No more is read at a time than the owner says, who is asked before. */
-static void a_read_is_bounded(void **state)
+BOTH(a_read_is_bounded)
 {
-    struct fixture *fixture = *state;
     static const uint8_t zeroes[READ_BYTES + 1];
 
     peer_writes(fixture, zeroes, sizeof(zeroes));
@@ -487,10 +474,8 @@ static void a_read_is_bounded(void **state)
 }
 
 /* The peer's end is told as a clean one, after all its bytes; we can still write. */
-static void half_close_leaves_the_other_half(void **state)
+BOTH(half_close_leaves_the_other_half)
 {
-    struct fixture *fixture = *state;
-
     peer_writes(fixture, "\0\0\0\1x", 5);
     assert_int_equal(shutdown(fixture->peer, SHUT_WR), 0);
     transport_read(&fixture->transport);
@@ -511,10 +496,9 @@ static void half_close_leaves_the_other_half(void **state)
     }
 }
 
-static void reset_is_a_failure(void **state)
+/* Unix sockets know no reset. */
+TCP(reset_is_a_failure)
 {
-    struct fixture *fixture = *state;
-
     transport_read(&fixture->transport);
     peer_resets(fixture);
     while (fixture->ended_badly == 0) {
@@ -525,10 +509,8 @@ static void reset_is_a_failure(void **state)
 }
 
 /* Without memory to read into the stream fails; it does not spin. */
-static void no_memory_to_read_is_a_failure(void **state)
+BOTH(no_memory_to_read_is_a_failure)
 {
-    struct fixture *fixture = *state;
-
     fail_alloc_arm(&fixture->alloc, 1);
     peer_writes(fixture, "\0\0\0\1x", 5);
     transport_read(&fixture->transport);
@@ -544,10 +526,8 @@ static void no_memory_to_read_is_a_failure(void **state)
 /* --- the end ---------------------------------------------------------------------------------- */
 
 /* A gentle end: all that waits goes out, then our end; what the peer sends meanwhile is dropped. */
-static void end_sends_what_waits(void **state)
+BOTH(end_sends_what_waits)
 {
-    struct fixture *fixture = *state;
-
     shrink_buffers(fixture);
     transport_read(&fixture->transport);
     put(fixture, 0, 900000);
@@ -569,10 +549,8 @@ static void end_sends_what_waits(void **state)
 }
 
 /* A stream that has nothing to say is ended at once, and drops what was buffered. */
-static void end_without_output(void **state)
+BOTH(end_without_output)
 {
-    struct fixture *fixture = *state;
-
     transport_read(&fixture->transport);
     peer_writes(fixture, "\0\0\0\3ab", 6);
     while (fixture->readable_count == 0) {
@@ -584,9 +562,8 @@ static void end_without_output(void **state)
 }
 
 /* Who goes on and on after our end is not listened to for ever. */
-static void what_is_thrown_away_is_bounded(void **state)
+BOTH(what_is_thrown_away_is_bounded)
 {
-    struct fixture *fixture = *state;
     static const uint8_t zeroes[LARGE];
     size_t sent = 0;
 
@@ -603,10 +580,8 @@ static void what_is_thrown_away_is_bounded(void **state)
 }
 
 /* A peer that resets after our end is no error that anybody waits for. */
-static void reset_after_end(void **state)
+TCP(reset_after_end)
 {
-    struct fixture *fixture = *state;
-
     put(fixture, 0, 100);
     transport_end(&fixture->transport);
     peer_resets(fixture);
@@ -617,10 +592,8 @@ static void reset_after_end(void **state)
 }
 
 /* Closing while writes are queued cancels them: `closed` comes once, `written` never. */
-static void close_with_writes_queued(void **state)
+BOTH(close_with_writes_queued)
 {
-    struct fixture *fixture = *state;
-
     shrink_buffers(fixture);
     put(fixture, 0, LARGE);
     transport_flush(&fixture->transport);
@@ -641,10 +614,8 @@ static void close_with_writes_queued(void **state)
 }
 
 /* Closed from within its own events, as owners do. */
-static void close_from_an_event(void **state)
+BOTH(close_from_an_event)
 {
-    struct fixture *fixture = *state;
-
     fixture->close_on_end = true;
     transport_read(&fixture->transport);
     peer_leaves(fixture);
@@ -656,34 +627,6 @@ static void close_from_an_event(void **state)
 
 int main(void)
 {
-#define UNIX(name) cmocka_unit_test_setup_teardown(name, setup_unix, teardown)
-#define TCP(name)  cmocka_unit_test_setup_teardown(name, setup_tcp, teardown)
-#define BOTH(name) UNIX(name), TCP(name)
-    const struct CMUnitTest tests[] = {
-        BOTH(small_writes_go_at_once),
-        BOTH(partial_writes_keep_the_order),
-        UNIX(one_byte_at_a_time),
-        BOTH(output_is_counted),
-        BOTH(stuck_is_without_progress),
-        UNIX(writing_to_nobody_fails), /* TCP hears of it with the next segment only */
-        TCP(peer_leaves_during_a_write),
-        BOTH(reading_fills_the_decoder),
-        BOTH(a_read_is_bounded),
-        BOTH(pause_holds_the_peer),
-        BOTH(short_pause_leaves_stream_watched),
-        BOTH(long_pause_stops_watching),
-        BOTH(pause_bounds_what_is_buffered),
-        BOTH(half_close_leaves_the_other_half),
-        TCP(reset_is_a_failure), /* Unix sockets know no reset */
-        BOTH(no_memory_to_read_is_a_failure),
-        BOTH(end_sends_what_waits),
-        BOTH(end_without_output),
-        BOTH(what_is_thrown_away_is_bounded),
-        TCP(reset_after_end),
-        BOTH(close_with_writes_queued),
-        BOTH(close_from_an_event),
-    };
-
     (void)signal(SIGPIPE, SIG_IGN);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return check_run(NULL, NULL);
 }

@@ -151,12 +151,12 @@ static void break_number(const struct fixture *f, void *place, size_t bytes, uin
 #define BREAK(place, value, expected) \
     break_number(f, &(place), sizeof(place), (uint64_t)(value), expected)
 
-static void test_sound(void **state)
+TEST(test_sound)
 {
     check_sound(*state);
 }
 
-static void test_counts(void **state)
+TEST(test_counts)
 {
     static const char counts[] = "tree: its counts are wrong";
     struct fixture *f = *state;
@@ -197,7 +197,7 @@ static void put_twin(const struct fixture *f, uint32_t number, uint32_t id)
     assert_int_equal(tree_engine.insert(f->tree, &item, filter), 0);
 }
 
-static void test_entries(void **state)
+TEST(test_entries)
 {
     static const char slots[] = "tree: a slot's entry is not its own";
     static const char other[] = "tree: a twin is in another entry than it says";
@@ -235,7 +235,7 @@ static void test_entries(void **state)
     assert_int_equal(f->tree->twin_count, 0);
 }
 
-static void test_places(void **state)
+TEST(test_places)
 {
     static const char expected[] = "tree: a node is not where it says";
     struct fixture *f = *state;
@@ -250,7 +250,7 @@ static void test_places(void **state)
     check_sound(f);
 }
 
-static void test_sizes(void **state)
+TEST(test_sizes)
 {
     static const char size[] = "tree: a node is empty or overfull";
     static const char slots[] = "tree: a node's slots are more than it has room for";
@@ -268,7 +268,7 @@ static void test_sizes(void **state)
     check_sound(f);
 }
 
-static void test_slots(void **state)
+TEST(test_slots)
 {
     static const char expected[] = "tree: a group's slots are not its own";
     static const char noted[] = "tree: a group's room is not what is noted";
@@ -295,7 +295,7 @@ static void test_slots(void **state)
     check_sound(f);
 }
 
-static void test_messages(void **state)
+TEST(test_messages)
 {
     static const char cardinality[] = "tree: a stored cardinality is wrong";
     static const char id[] = "tree: an id does not lead to its message";
@@ -317,7 +317,7 @@ static void test_messages(void **state)
 }
 
 /* A free slot in a group, and one behind all groups. */
-static void test_free_slots(void **state)
+TEST(test_free_slots)
 {
     static const char expected[] = "tree: a free slot is not zero";
     struct fixture *f = *state;
@@ -340,7 +340,7 @@ static void test_free_slots(void **state)
     }
 }
 
-static void test_columns(void **state)
+TEST(test_columns)
 {
     static const char expected[] = "tree: a column is not the union of its groups";
     struct fixture *f = *state;
@@ -365,7 +365,7 @@ static void test_columns(void **state)
           "tree: a lane without a group is not zero");
 }
 
-static void test_groups_ranges(void **state)
+TEST(test_groups_ranges)
 {
     static const char range[] = "tree: a group's range of cardinalities is wrong";
     static const char newest[] = "tree: a group's newest deposit is wrong";
@@ -379,7 +379,7 @@ static void test_groups_ranges(void **state)
     BREAK(f->full->newest_ms, INT64_MIN, newest);
 }
 
-static void test_nodes_tally(void **state)
+TEST(test_nodes_tally)
 {
     static const char counts[] = "tree: a node's counts are wrong";
     static const char newest[] = "tree: a node's newest deposit is wrong";
@@ -406,7 +406,7 @@ static void test_nodes_tally(void **state)
     check_sound(f);
 }
 
-static void test_summaries(void **state)
+TEST(test_summaries)
 {
     static const char needs[] = "tree: a message needs less than its summary says";
     static const char lanes[] = "tree: a node's spans have lanes that are not its own";
@@ -435,13 +435,5 @@ static void test_summaries(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sound),       cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_entries),     cmocka_unit_test(test_places),
-        cmocka_unit_test(test_sizes),       cmocka_unit_test(test_slots),
-        cmocka_unit_test(test_messages),    cmocka_unit_test(test_free_slots),
-        cmocka_unit_test(test_columns),     cmocka_unit_test(test_groups_ranges),
-        cmocka_unit_test(test_nodes_tally), cmocka_unit_test(test_summaries),
-    };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return check_run(set_up, tear_down);
 }

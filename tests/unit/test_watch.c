@@ -13,10 +13,12 @@ enum {
 
 /* --- pushes ----------------------------------------------------------------------------------- */
 
+#define FIXTURE_TEST(name) \
+    TEST_OF(name, struct watch_fixture *fixture, watch_fixture_setup, watch_fixture_teardown)
+
 /* More than one batch: all in order, once; what fits nobody is pushed to nobody. */
-static void test_in_order_once(void **state)
+FIXTURE_TEST(test_in_order_once)
 {
-    struct watch_fixture *fixture = *state;
     struct watch_client *client = &fixture->clients[0];
 
     watch_fixture_watch(fixture, client, WATCH_FIXTURE_NOW);
@@ -35,9 +37,8 @@ static void test_in_order_once(void **state)
 }
 
 /* What comes while nobody watches is not kept to be matched. */
-static void test_nobody_watches(void **state)
+FIXTURE_TEST(test_nobody_watches)
 {
-    struct watch_fixture *fixture = *state;
     struct watch_client *client = &fixture->clients[0];
 
     watch_fixture_deposit(fixture, 1, 10);
@@ -52,10 +53,8 @@ static void test_nobody_watches(void **state)
 }
 
 /* A message that came before a watch, in the same turn, is not pushed to it: live_after. */
-static void test_not_what_came_before(void **state)
+FIXTURE_TEST(test_not_what_came_before)
 {
-    struct watch_fixture *fixture = *state;
-
     watch_fixture_watch(fixture, &fixture->clients[0], WATCH_FIXTURE_NOW);
     watch_fixture_deposit(fixture, 1, 3);
     watch_fixture_watch(fixture, &fixture->clients[1], WATCH_FIXTURE_NOW);
@@ -67,10 +66,8 @@ static void test_not_what_came_before(void **state)
 }
 
 /* One turn matches a bounded number, and each client has its share of what is sent. */
-static void test_bounded_turns(void **state)
+FIXTURE_TEST(test_bounded_turns)
 {
-    struct watch_fixture *fixture = *state;
-
     watch_fixture_watch(fixture, &fixture->clients[0], WATCH_FIXTURE_NOW);
     watch_fixture_watch(fixture, &fixture->clients[1], WATCH_FIXTURE_NOW);
     for (unsigned i = 0; i < 30; i++) {
@@ -89,9 +86,8 @@ static void test_bounded_turns(void **state)
 /* --- queues ----------------------------------------------------------------------------------- */
 
 /* Without room a match waits, counted as what it will be; with some, so many are pushed. */
-static void test_room(void **state)
+FIXTURE_TEST(test_room)
 {
-    struct watch_fixture *fixture = *state;
     struct watch_client *client = &fixture->clients[0];
 
     watch_fixture_watch(fixture, client, WATCH_FIXTURE_NOW);
@@ -116,9 +112,8 @@ static void test_room(void **state)
 }
 
 /* What expires while it waits is left out, and counted. */
-static void test_gone_while_waiting(void **state)
+FIXTURE_TEST(test_gone_while_waiting)
 {
-    struct watch_fixture *fixture = *state;
     struct watch_client *client = &fixture->clients[0];
 
     watch_fixture_watch(fixture, client, WATCH_FIXTURE_NOW);
@@ -139,9 +134,8 @@ static void test_gone_while_waiting(void **state)
 }
 
 /* Who lets too much gather is dropped, once; the other one misses nothing. */
-static void test_too_much(void **state)
+FIXTURE_TEST(test_too_much)
 {
-    struct watch_fixture *fixture = *state;
     struct watch_client *slow = &fixture->clients[0];
 
     watch_fixture_watch(fixture, slow, WATCH_FIXTURE_NOW);
@@ -162,9 +156,8 @@ static void test_too_much(void **state)
 }
 
 /* Without memory for a match its client is dropped: nothing may be missing. */
-static void test_no_memory_for_a_match(void **state)
+FIXTURE_TEST(test_no_memory_for_a_match)
 {
-    struct watch_fixture *fixture = *state;
     struct watch_client *client = &fixture->clients[0];
 
     watch_fixture_watch(fixture, client, WATCH_FIXTURE_NOW);
@@ -210,11 +203,10 @@ static bool is_matched_at_once(size_t n)
     return at_once;
 }
 
-static void test_order_without_memory_to_wait(void **state)
+TEST(test_order_without_memory_to_wait)
 {
     bool at_once = false;
 
-    (void)state;
     for (size_t n = 1; n <= 16; n++) {
         at_once = is_matched_at_once(n) || at_once;
     }
@@ -270,11 +262,10 @@ static void message_comes_again(size_t n, bool is_last, bool *out_missed)
     assert_int_equal(watch_fixture_teardown(&state), 0);
 }
 
-static void test_message_that_was_not_indexed(void **state)
+TEST(test_message_that_was_not_indexed)
 {
     bool is_missed_once[2] = {false, false};
 
-    (void)state;
     for (size_t n = 1; n <= 16; n++) {
         message_comes_again(n, true, &is_missed_once[0]);
         message_comes_again(n, false, &is_missed_once[1]);
@@ -283,9 +274,8 @@ static void test_message_that_was_not_indexed(void **state)
 }
 
 /* After Unwatch nothing of it is pushed, and the client's other watch goes on. */
-static void test_unwatch(void **state)
+FIXTURE_TEST(test_unwatch)
 {
-    struct watch_fixture *fixture = *state;
     struct watch_client *client = &fixture->clients[0];
 
     watch_fixture_watch(fixture, client, WATCH_FIXTURE_NOW);
@@ -310,10 +300,8 @@ static void test_unwatch(void **state)
 }
 
 /* Limits count filters, of a session and of all. */
-static void test_limits(void **state)
+FIXTURE_TEST(test_limits)
 {
-    struct watch_fixture *fixture = *state;
-
     for (unsigned i = 0; i < 8; i++) {
         watch_fixture_watch(fixture, &fixture->clients[0], WATCH_FIXTURE_NOW);
     }
@@ -331,9 +319,10 @@ static void test_limits(void **state)
 /* --- payloads --------------------------------------------------------------------------------- */
 
 /* From the cache, or read some at a time: the right ones, in order. */
-static void test_payloads(void **state)
+TEST_AGAIN(test_payloads_from_the_store, test_payloads, watch_fixture_setup_uncached,
+           watch_fixture_teardown, NULL)
+FIXTURE_TEST(test_payloads)
 {
-    struct watch_fixture *fixture = *state;
     struct watch_client *client = &fixture->clients[0];
 
     watch_fixture_watch_place(fixture, client, 1, WATCH_FIXTURE_NOW, true);
@@ -346,9 +335,9 @@ static void test_payloads(void **state)
 }
 
 /* The client goes while payloads are read: nothing comes back to it. */
-static void test_gone_while_payloads_are_read(void **state)
+TEST_OF(test_gone_while_payloads_are_read, struct watch_fixture *fixture,
+        watch_fixture_setup_uncached, watch_fixture_teardown)
 {
-    struct watch_fixture *fixture = *state;
     struct watch_client *client = &fixture->clients[0];
 
     watch_fixture_watch_place(fixture, client, 1, WATCH_FIXTURE_NOW, true);
@@ -362,9 +351,9 @@ static void test_gone_while_payloads_are_read(void **state)
 }
 
 /* Reading fails: they are pushed without, as Get may have more luck. */
-static void test_payloads_that_cannot_be_read(void **state)
+TEST_OF(test_payloads_that_cannot_be_read, struct watch_fixture *fixture,
+        watch_fixture_setup_uncached, watch_fixture_teardown)
 {
-    struct watch_fixture *fixture = *state;
     struct watch_client *client = &fixture->clients[0];
 
     watch_fixture_watch_place(fixture, client, 1, WATCH_FIXTURE_NOW, true);
@@ -379,35 +368,6 @@ static void test_payloads_that_cannot_be_read(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_in_order_once, watch_fixture_setup,
-                                        watch_fixture_teardown),
-        cmocka_unit_test_setup_teardown(test_nobody_watches, watch_fixture_setup,
-                                        watch_fixture_teardown),
-        cmocka_unit_test_setup_teardown(test_not_what_came_before, watch_fixture_setup,
-                                        watch_fixture_teardown),
-        cmocka_unit_test_setup_teardown(test_bounded_turns, watch_fixture_setup,
-                                        watch_fixture_teardown),
-        cmocka_unit_test_setup_teardown(test_room, watch_fixture_setup, watch_fixture_teardown),
-        cmocka_unit_test_setup_teardown(test_gone_while_waiting, watch_fixture_setup,
-                                        watch_fixture_teardown),
-        cmocka_unit_test_setup_teardown(test_too_much, watch_fixture_setup, watch_fixture_teardown),
-        cmocka_unit_test_setup_teardown(test_no_memory_for_a_match, watch_fixture_setup,
-                                        watch_fixture_teardown),
-        cmocka_unit_test(test_order_without_memory_to_wait),
-        cmocka_unit_test(test_message_that_was_not_indexed),
-        cmocka_unit_test_setup_teardown(test_unwatch, watch_fixture_setup, watch_fixture_teardown),
-        cmocka_unit_test_setup_teardown(test_limits, watch_fixture_setup, watch_fixture_teardown),
-        {"test_payloads_from_the_cache", test_payloads, watch_fixture_setup, watch_fixture_teardown,
-         NULL},
-        {"test_payloads_from_the_store", test_payloads, watch_fixture_setup_uncached,
-         watch_fixture_teardown, NULL},
-        cmocka_unit_test_setup_teardown(test_gone_while_payloads_are_read,
-                                        watch_fixture_setup_uncached, watch_fixture_teardown),
-        cmocka_unit_test_setup_teardown(test_payloads_that_cannot_be_read,
-                                        watch_fixture_setup_uncached, watch_fixture_teardown),
-    };
-
     log_set_level(LOG_LEVEL_ERROR);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return check_run(NULL, NULL);
 }

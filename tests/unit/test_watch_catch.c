@@ -15,10 +15,12 @@ enum {
 
 /* --- catching up ------------------------------------------------------------------------------ */
 
+#define FIXTURE_TEST(name) \
+    TEST_OF(name, struct watch_fixture *fixture, watch_fixture_setup, watch_fixture_teardown)
+
 /* Pages of what came before, then what came meanwhile, in order, each once. */
-static void test_catch_up(void **state)
+FIXTURE_TEST(test_catch_up)
 {
-    struct watch_fixture *fixture = *state;
     struct watch_client *client = &fixture->clients[0];
 
     watch_fixture_deposit(fixture, 1, 2 * PAGE + 10);
@@ -44,10 +46,8 @@ static void test_catch_up(void **state)
 
 /* A position that is the newest, or of a store that was set back since: there is nothing to read.
  */
-static void test_nothing_to_catch_up(void **state)
+FIXTURE_TEST(test_nothing_to_catch_up)
 {
-    struct watch_fixture *fixture = *state;
-
     watch_fixture_deposit(fixture, 1, 3);
     watch_fixture_watch(fixture, &fixture->clients[0], 3);
     watch_fixture_watch(fixture, &fixture->clients[1], 1000);
@@ -60,9 +60,8 @@ static void test_nothing_to_catch_up(void **state)
 }
 
 /* A page is read only when there is room for it: the client's queue is empty. */
-static void test_catch_up_waits_for_room(void **state)
+FIXTURE_TEST(test_catch_up_waits_for_room)
 {
-    struct watch_fixture *fixture = *state;
     struct watch_client *client = &fixture->clients[0];
 
     watch_fixture_deposit(fixture, 1, 2 * PAGE);
@@ -108,10 +107,9 @@ static void leave_limited(struct watch_client *client)
  * it would. Without tokens catching up pauses, and goes on when there are some; a quarter of the
  * burst is left to what the client asks meanwhile.
  */
-static void test_pages_cost_tokens(void **state)
+FIXTURE_TEST(test_pages_cost_tokens)
 {
     enum { BURST = 12, FIRST = BURST - 1 - BURST / 4, PAGES = FIRST + 4 };
-    struct watch_fixture *fixture = *state;
     struct watch_client *client = &fixture->clients[0];
     const struct hearsay_request get = {
         .id = 6, .name = "summary", .kind = HEARSAY_REQUEST_SUMMARY};
@@ -148,10 +146,9 @@ static void test_pages_cost_tokens(void **state)
 }
 
 /* A turn does not look at watches that cannot go on, as there may be thousands of them. */
-static void test_turns_pass_over_paused_watches(void **state)
+FIXTURE_TEST(test_turns_pass_over_paused_watches)
 {
     enum { BURST = 12, WATCHES = 8 };
-    struct watch_fixture *fixture = *state;
     struct watch_client *poor = &fixture->clients[0];
     struct watch_client *slow = &fixture->clients[1];
 
@@ -178,10 +175,9 @@ static void test_turns_pass_over_paused_watches(void **state)
 }
 
 /* Nothing is held for a watch that catches up slowly, however much comes meanwhile. */
-static void test_a_slow_watch_holds_nothing(void **state)
+FIXTURE_TEST(test_a_slow_watch_holds_nothing)
 {
     enum { BURST = 4, ROUNDS = 40, EACH = 32 };
-    struct watch_fixture *fixture = *state;
     struct watch_client *client = &fixture->clients[0];
 
     watch_fixture_deposit(fixture, 1, 6 * PAGE);
@@ -200,10 +196,8 @@ static void test_a_slow_watch_holds_nothing(void **state)
 }
 
 /* Some pages at a time, in turn, until all have theirs. */
-static void test_few_reads_at_a_time(void **state)
+FIXTURE_TEST(test_few_reads_at_a_time)
 {
-    struct watch_fixture *fixture = *state;
-
     watch_fixture_deposit(fixture, 1, PAGE + 1);
     for (unsigned i = 0; i < 2; i++) {
         for (unsigned w = 0; w < 4; w++) {
@@ -230,9 +224,8 @@ static void test_few_reads_at_a_time(void **state)
 }
 
 /* Unwatch while its page is read, and a client that goes then: nothing of it is pushed. */
-static void test_gone_while_a_page_is_read(void **state)
+FIXTURE_TEST(test_gone_while_a_page_is_read)
 {
-    struct watch_fixture *fixture = *state;
     struct watch_client *client = &fixture->clients[0];
 
     watch_fixture_deposit(fixture, 1, 5);
@@ -249,9 +242,8 @@ static void test_gone_while_a_page_is_read(void **state)
 }
 
 /* A client that is gone, and is still to be freed, is not dropped once more. */
-static void test_a_failed_page_of_a_client_that_is_gone(void **state)
+FIXTURE_TEST(test_a_failed_page_of_a_client_that_is_gone)
 {
-    struct watch_fixture *fixture = *state;
     struct watch_client *client = &fixture->clients[0];
 
     watch_fixture_deposit(fixture, 1, 3);
@@ -270,9 +262,8 @@ static void test_a_failed_page_of_a_client_that_is_gone(void **state)
 
 /* What cannot be read might be missing: the client is dropped, told, and has not been pushed what
  * comes later; when it comes again, after what it saw, it gets all of it. */
-static void test_a_page_that_cannot_be_read(void **state)
+FIXTURE_TEST(test_a_page_that_cannot_be_read)
 {
-    struct watch_fixture *fixture = *state;
     struct watch_client *client = &fixture->clients[0];
 
     watch_fixture_deposit(fixture, 1, PAGE + 5);
@@ -298,28 +289,6 @@ static void test_a_page_that_cannot_be_read(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_catch_up, watch_fixture_setup, watch_fixture_teardown),
-        cmocka_unit_test_setup_teardown(test_nothing_to_catch_up, watch_fixture_setup,
-                                        watch_fixture_teardown),
-        cmocka_unit_test_setup_teardown(test_catch_up_waits_for_room, watch_fixture_setup,
-                                        watch_fixture_teardown),
-        cmocka_unit_test_setup_teardown(test_pages_cost_tokens, watch_fixture_setup,
-                                        watch_fixture_teardown),
-        cmocka_unit_test_setup_teardown(test_turns_pass_over_paused_watches, watch_fixture_setup,
-                                        watch_fixture_teardown),
-        cmocka_unit_test_setup_teardown(test_a_slow_watch_holds_nothing, watch_fixture_setup,
-                                        watch_fixture_teardown),
-        cmocka_unit_test_setup_teardown(test_few_reads_at_a_time, watch_fixture_setup,
-                                        watch_fixture_teardown),
-        cmocka_unit_test_setup_teardown(test_gone_while_a_page_is_read, watch_fixture_setup,
-                                        watch_fixture_teardown),
-        cmocka_unit_test_setup_teardown(test_a_page_that_cannot_be_read, watch_fixture_setup,
-                                        watch_fixture_teardown),
-        cmocka_unit_test_setup_teardown(test_a_failed_page_of_a_client_that_is_gone,
-                                        watch_fixture_setup, watch_fixture_teardown),
-    };
-
     log_set_level(LOG_LEVEL_ERROR);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return check_run(NULL, NULL);
 }

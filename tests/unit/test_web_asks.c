@@ -7,8 +7,10 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "client/web/board/answer.h"
 #include "client/web/board/inner.h"
 #include "tests/lib/check.h"
 #include "tests/unit/web_board_fixture.h"
@@ -65,9 +67,8 @@ static void end(struct asks *asks)
 
 /* However many lists a phone asks for: others wait for one of them, and so do open pages, which are
  * one sender together. Questions that are no lists wait by themselves. */
-static void test_senders_take_turns(void **state)
+TEST(test_senders_take_turns)
 {
-    (void)state;
     struct asks asks;
     const struct http_address client = web_board_phone(1);
     asks_init(&asks, 16);
@@ -100,9 +101,8 @@ static void test_senders_take_turns(void **state)
 
 /* A list for which others wait, too, counts for the one who has least waiting: a phone that asks
  * for it among many others does not hold it up, and it does not give way with them. */
-static void test_a_list_counts_for_who_has_least(void **state)
+TEST(test_a_list_counts_for_who_has_least)
 {
-    (void)state;
     enum { PLACES = 8, SHARED = 100 };
     struct asks asks;
     asks_init(&asks, PLACES);
@@ -121,9 +121,8 @@ static void test_a_list_counts_for_who_has_least(void **state)
 /* When there are as many lists as may be, the newest one of who has most gives way: a newcomer gets
  * its list. (T11: lists of random topics from 32 addresses, and a newcomer was told to come again.)
  */
-static void test_who_has_most_gives_way(void **state)
+TEST(test_who_has_most_gives_way)
 {
-    (void)state;
     enum { PLACES = 64, PHONES = 32 };
     struct asks asks;
     asks_init(&asks, PLACES);
@@ -139,9 +138,8 @@ static void test_who_has_most_gives_way(void **state)
 }
 
 /* Questions that nobody asks any more are forgotten, with the addresses of those who asked. */
-static void test_questions_are_forgotten(void **state)
+TEST(test_questions_are_forgotten)
 {
-    (void)state;
     struct asks asks;
     struct view view = near_tea();
     asks_init(&asks, 4);
@@ -162,9 +160,8 @@ static void test_questions_are_forgotten(void **state)
 }
 
 /* More places are kept only while somebody waits for them. */
-static void test_few_places_are_kept(void **state)
+TEST(test_few_places_are_kept)
 {
-    (void)state;
     enum { PHONES = ASK_PLACES_MAX + 10 };
     struct asks asks;
     struct ask key = {.kind = ASK_PLACE, .host = "default", .client = web_board_phone(1)};
@@ -187,30 +184,80 @@ static void test_few_places_are_kept(void **state)
 }
 
 /* Many phones that come at once are told their places, and do not hold up the lists. */
-static void test_small_questions_do_not_stop_lists(void **state)
+WEB_BOARD_TEST(test_small_questions_do_not_stop_lists)
 {
-    (void)state;
     enum { PHONES = BOARD_SMALL_AT_A_TIME + 50 };
-    struct web_board fixture;
     static struct web_board_told told[PHONES];
-    struct web_board_told shown = {.count = 0};
     const struct view view = near_tea();
     memset(told, 0, sizeof(told));
-    web_board_start(&fixture, 2);
     for (unsigned i = 0; i < PHONES; i++) {
         struct http_address client = web_board_phone((uint8_t)i);
         client.bytes[2] = (uint8_t)(i >> 8);
-        board_place(fixture.board, "", &client, web_board_on_done, &told[i]);
+        board_place(fixture->board, "", &client, web_board_on_done, &told[i]);
     }
-    board_list(fixture.board, &view, NULL, web_board_on_done, &shown);
-    web_board_wait(&fixture, &shown);
+    struct web_board_told shown = web_board_list_for(fixture, &view, NULL);
     for (unsigned i = 0; i < PHONES; i++) {
-        web_board_wait(&fixture, &told[i]);
+        web_board_wait(fixture, &told[i]);
         assert_int_equal(told[i].outcome, BOARD_DONE);
     }
     assert_int_equal(shown.outcome, BOARD_DONE);
     assert_true(shown.order < told[PHONES - 1].order);
-    web_board_stop(&fixture);
+}
+
+/* --- answers -----------------------------------------------------------------------------------
+ */
+
+/* A text of which nothing can be seen is shown as a message without a text, whoever sent it. */
+TEST(test_text_of_nothing)
+{
+    static const uint8_t id[HEARSAY_ID_BYTES];
+    static const char *const texts[] = {"tea", " ", "\xe2\x80\x8b", "\xcc\x81", ""};
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        struct hearsay_result result = {.id = hearsay_bytes(id, sizeof(id)),
+                                        .media_type = hearsay_text("text/plain"),
+                                        .payload = hearsay_bytes(texts[i], strlen(texts[i]))};
+        struct board_message message;
+
+        assert_true(answer_borrow(&result, &message));
+        assert_true((message.text != NULL) == (i == 0));
+        assert_int_equal(message.bytes, strlen(texts[i]));
+    }
+}
+
+/* Returns how many messages a page of two shows if hearsayd answers with these times. */
+static size_t count_listed(const int64_t *times_ms, size_t count, bool is_by_time)
+{
+    struct hearsay_result results[4] = {{.epoch = 0}};
+    const struct hearsay_results found = {.results = results, .result_count = count};
+
+    for (size_t i = 0; i < count; i++) {
+        results[i].id = hearsay_bytes("sixteen bytes id", HEARSAY_ID_BYTES);
+        results[i].media_type = hearsay_text(i == 1 ? HEARSAY_SEALED_TYPE : "text/plain");
+        results[i].payload = hearsay_bytes("tea", 3);
+        results[i].deposited_ms = times_ms[i];
+    }
+    struct answer *answer = answer_of_results(&found, 2, is_by_time, "cafe", NULL);
+    assert_non_null(answer);
+    const size_t listed = answer->list.count;
+    assert_true(answer->list.has_older == (count > 3));
+    free(answer);
+    return listed;
+}
+
+/* The next page begins before the time of the last message: so no millisecond is cut in two, unless
+ * all messages of the page are of one. The second message is sealed, and not shown. */
+TEST(test_pages_end_between_two_milliseconds)
+{
+    static const int64_t apart[] = {9, 8, 8, 7};
+    static const int64_t together[] = {9, 9, 8, 8};
+    static const int64_t equal[] = {8, 8, 8, 8};
+
+    assert_int_equal(count_listed(apart, 4, true), 2);
+    assert_int_equal(count_listed(together, 4, true), 1);
+    assert_int_equal(count_listed(together, 3, true), 2);
+    assert_int_equal(count_listed(together, 4, false), 2);
+    assert_int_equal(count_listed(equal, 4, true), 2);
 }
 
 /* --- answers that are given again ---------------------------------------------------------------
@@ -218,52 +265,39 @@ static void test_small_questions_do_not_stop_lists(void **state)
 
 /* Readers of one view share a query, and the answer is given again until its time is over, or an
  * open page is told of a change. */
-static void test_shares(void **state)
+WEB_BOARD_TEST(test_shares)
 {
-    (void)state;
-    struct web_board fixture;
     const struct view view = near_tea();
     struct web_board_told first = {.count = 0};
     struct web_board_told second = {.count = 0};
     struct web_board_told forgotten = {.count = 0};
     struct web_board_watcher watcher = {.begun = 0};
-    web_board_start(&fixture, 2);
-    assert_non_null(board_watch(fixture.board, &view, &web_board_events, &watcher));
-    while (watcher.begun == 0) {
-        web_board_turn(&fixture);
-    }
-    board_list(fixture.board, &view, NULL, web_board_on_done, &first);
-    board_list(fixture.board, &view, NULL, web_board_on_done, &forgotten);
-    board_list(fixture.board, &view, NULL, web_board_on_done, &second);
-    board_forget(fixture.board, &forgotten);
-    web_board_wait(&fixture, &second);
+    assert_non_null(board_watch(fixture->board, &view, &web_board_events, &watcher));
+    WEB_BOARD_WHILE(fixture, watcher.begun == 0);
+    board_list(fixture->board, &view, NULL, web_board_on_done, &first);
+    board_list(fixture->board, &view, NULL, web_board_on_done, &forgotten);
+    board_list(fixture->board, &view, NULL, web_board_on_done, &second);
+    board_forget(fixture->board, &forgotten);
+    web_board_wait(fixture, &second);
     assert_int_equal(first.count, 1);
     assert_int_equal(forgotten.count, 0);
-    assert_int_equal(web_board_list(&fixture, &view).messages, 2);
-    assert_int_equal(web_board_look(&fixture, &fixture.world.queries), 1);
-    assert_int_equal(web_board_look(&fixture, &fixture.world.watches), 1);
+    assert_int_equal(web_board_list(fixture, &view).messages, 2);
+    assert_int_equal(web_board_look(fixture, &fixture->world.queries), 1);
+    assert_int_equal(web_board_look(fixture, &fixture->world.watches), 1);
 
-    uint64_t version = board_version(fixture.board);
-    (void)pthread_mutex_lock(&fixture.world.lock);
-    web_board_push_match(&fixture.world, 11);
-    (void)pthread_mutex_unlock(&fixture.world.lock);
-    while (board_version(fixture.board) == version) {
-        web_board_turn(&fixture);
-    }
-    assert_int_equal(web_board_list(&fixture, &view).messages, 2);
-    assert_int_equal(web_board_look(&fixture, &fixture.world.queries), 2);
-    assert_int_equal(web_board_look(&fixture, &fixture.world.watches), 1);
-    web_board_stop(&fixture);
+    uint64_t version = board_version(fixture->board);
+    web_board_tell_match(fixture, 11);
+    WEB_BOARD_WHILE(fixture, board_version(fixture->board) == version);
+    assert_int_equal(web_board_list(fixture, &view).messages, 2);
+    assert_int_equal(web_board_look(fixture, &fixture->world.queries), 2);
+    assert_int_equal(web_board_look(fixture, &fixture->world.watches), 1);
 }
 
 /* Who leaves a message sees it at once, and the lists of other places are not asked for again. */
-static void test_a_message_changes_its_place(void **state)
+WEB_BOARD_TEST(test_a_message_changes_its_place)
 {
-    (void)state;
-    struct web_board fixture;
     struct view bar = near_tea();
     struct view hall = near_tea();
-    struct web_board_told told = {.count = 0};
     const struct http_address client = web_board_phone(7);
     const struct board_write message = {.kind = BOARD_LEAVE,
                                         .client = client,
@@ -274,83 +308,48 @@ static void test_a_message_changes_its_place(void **state)
                                         .token = web_board_token};
     (void)snprintf(bar.place, sizeof(bar.place), "place:bar\n");
     (void)snprintf(hall.place, sizeof(hall.place), "place:hall\n");
-    web_board_start(&fixture, 2);
-    assert_int_equal(web_board_list(&fixture, &bar).outcome, BOARD_DONE);
-    assert_int_equal(web_board_list(&fixture, &hall).outcome, BOARD_DONE);
-    board_write(fixture.board, &message, web_board_on_done, &told);
-    web_board_wait(&fixture, &told);
-    assert_int_equal(web_board_list(&fixture, &hall).outcome, BOARD_DONE);
-    assert_int_equal(web_board_look(&fixture, &fixture.world.queries), 2);
-    assert_int_equal(web_board_list(&fixture, &bar).outcome, BOARD_DONE);
-    assert_int_equal(web_board_look(&fixture, &fixture.world.queries), 3);
-    web_board_stop(&fixture);
+    assert_int_equal(web_board_list(fixture, &bar).outcome, BOARD_DONE);
+    assert_int_equal(web_board_list(fixture, &hall).outcome, BOARD_DONE);
+    assert_int_equal(web_board_write(fixture, &message).outcome, BOARD_DONE);
+    assert_int_equal(web_board_list(fixture, &hall).outcome, BOARD_DONE);
+    assert_int_equal(web_board_look(fixture, &fixture->world.queries), 2);
+    assert_int_equal(web_board_list(fixture, &bar).outcome, BOARD_DONE);
+    assert_int_equal(web_board_look(fixture, &fixture->world.queries), 3);
 }
 
 /* What a phone withdraws is not given from the cache any more; lists without it are. */
-static void test_withdrawn(void **state)
+WEB_BOARD_TEST(test_withdrawn)
 {
-    (void)state;
-    struct web_board fixture;
     const struct view view = near_tea();
     struct view older = near_tea();
     const struct http_address client = web_board_phone(7);
     const uint8_t *listed = (const uint8_t *)"the third one..";
-    struct web_board_told told = {.count = 0};
+    const struct board_write withdrawal = {.kind = BOARD_WITHDRAW,
+                                           .client = client,
+                                           .host = "",
+                                           .id = listed,
+                                           .token = web_board_token};
     older.before_ms = 500;
-    web_board_start(&fixture, 2);
-    board_get(fixture.board, "", listed, &client, web_board_on_done, &told);
-    web_board_wait(&fixture, &told);
-    assert_int_equal(web_board_list(&fixture, &view).messages, 2);
-    assert_int_equal(web_board_list(&fixture, &older).messages, 0);
-    told.count = 0;
-    board_write(fixture.board,
-                &(struct board_write){.kind = BOARD_WITHDRAW,
-                                      .client = client,
-                                      .host = "",
-                                      .id = listed,
-                                      .token = web_board_token},
-                web_board_on_done, &told);
-    web_board_wait(&fixture, &told);
-    assert_int_equal(web_board_list(&fixture, &older).outcome, BOARD_DONE);
-    assert_int_equal(web_board_look(&fixture, &fixture.world.queries), 2);
-    told.count = 0;
-    board_get(fixture.board, "", listed, &client, web_board_on_done, &told);
-    web_board_wait(&fixture, &told);
-    assert_int_equal(web_board_list(&fixture, &view).outcome, BOARD_DONE);
-    assert_int_equal(web_board_look(&fixture, &fixture.world.gets), 2);
-    assert_int_equal(web_board_look(&fixture, &fixture.world.queries), 3);
-    web_board_stop(&fixture);
+    (void)web_board_get(fixture, listed, &client);
+    assert_int_equal(web_board_list(fixture, &view).messages, 2);
+    assert_int_equal(web_board_list(fixture, &older).messages, 0);
+    assert_int_equal(web_board_write(fixture, &withdrawal).outcome, BOARD_DONE);
+    assert_int_equal(web_board_list(fixture, &older).outcome, BOARD_DONE);
+    assert_int_equal(web_board_look(fixture, &fixture->world.queries), 2);
+    (void)web_board_get(fixture, listed, &client);
+    assert_int_equal(web_board_list(fixture, &view).outcome, BOARD_DONE);
+    assert_int_equal(web_board_look(fixture, &fixture->world.gets), 2);
+    assert_int_equal(web_board_look(fixture, &fixture->world.queries), 3);
 }
 
 /* Views beyond the limit push out the one that was asked least recently. No list has a watch. */
-static void test_many_views(void **state)
+WEB_BOARD_TEST(test_many_views)
 {
-    (void)state;
-    struct web_board fixture;
-    web_board_start(&fixture, 2);
     for (unsigned i = 0; i < 20; i++) {
         struct view view = near_tea();
         (void)snprintf(view.topics[0], sizeof(view.topics[0]), "topic %u", i);
-        assert_int_equal(web_board_list(&fixture, &view).outcome, BOARD_DONE);
+        assert_int_equal(web_board_list(fixture, &view).outcome, BOARD_DONE);
     }
-    assert_int_equal(web_board_look(&fixture, &fixture.world.queries), 20);
-    assert_int_equal(web_board_look(&fixture, &fixture.world.watches), 0);
-    web_board_stop(&fixture);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shares),
-        cmocka_unit_test(test_senders_take_turns),
-        cmocka_unit_test(test_a_list_counts_for_who_has_least),
-        cmocka_unit_test(test_who_has_most_gives_way),
-        cmocka_unit_test(test_small_questions_do_not_stop_lists),
-        cmocka_unit_test(test_a_message_changes_its_place),
-        cmocka_unit_test(test_questions_are_forgotten),
-        cmocka_unit_test(test_few_places_are_kept),
-        cmocka_unit_test(test_many_views),
-        cmocka_unit_test(test_withdrawn),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    assert_int_equal(web_board_look(fixture, &fixture->world.queries), 20);
+    assert_int_equal(web_board_look(fixture, &fixture->world.watches), 0);
 }

@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The board against a hearsayd that the test scripts: reads and watches through one connection;
- * writes on behalf of phones, and what becomes of them; and memory that fails.
+ * writes on behalf of phones, and what becomes of them.
  */
 #include "client/web/board.h"
 
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <sys/socket.h>
-
-#include "client/web/board/answer.h"
 #include "client/web/board/pool.h"
-#include "core/base/err.h"
 #include "tests/lib/check.h"
 #include "tests/unit/web_board_fixture.h"
 
@@ -22,185 +17,98 @@
  */
 
 /* A list is a page of what hearsayd answers, without sealed messages; only text is text. */
-static void test_list(void **state)
+WEB_BOARD_TEST(test_list)
 {
-    (void)state;
-    struct web_board fixture;
     struct view view = web_board_tea();
     int64_t now_ms = 0;
-    web_board_start(&fixture, 2);
-    struct web_board_told told = web_board_list(&fixture, &view);
+    struct web_board_told told = web_board_list(fixture, &view);
     assert_int_equal(told.outcome, BOARD_DONE);
     assert_int_equal(told.messages, 2);
     assert_int_equal(told.sealed, 1);
     assert_false(told.has_older);
     assert_true(told.is_text[0]);
     assert_false(told.is_text[1]);
-    assert_string_equal(board_welcome(fixture.board)->agent, "fake/1");
-    assert_true(board_now_ms(fixture.board, &now_ms));
+    assert_string_equal(board_welcome(fixture->board)->agent, "fake/1");
+    assert_true(board_now_ms(fixture->board, &now_ms));
     assert_true(now_ms >= 1700000000000);
     view.before_ms = 500;
-    told = web_board_list(&fixture, &view);
+    told = web_board_list(fixture, &view);
     assert_int_equal(told.messages, 0);
     view.topic_count = 0; /* without labels: all messages */
-    assert_int_equal(web_board_list(&fixture, &view).outcome, BOARD_DONE);
+    assert_int_equal(web_board_list(fixture, &view).outcome, BOARD_DONE);
     (void)snprintf(view.host, sizeof(view.host), "attic");
-    assert_int_equal(web_board_list(&fixture, &view).outcome, BOARD_REFUSED);
-    web_board_stop(&fixture);
+    assert_int_equal(web_board_list(fixture, &view).outcome, BOARD_REFUSED);
 }
 
 /* A list by time asks for the newest messages, for one more than the page shows. One of the three
  * is sealed, so the page asks once more, for as many as may be. Then there may be older ones only
  * if hearsayd leaves out messages of one sender all the same. */
-static void test_newest_list(void **state)
+WEB_BOARD_TEST(test_newest_list)
 {
-    (void)state;
-    struct web_board fixture;
     struct view view = web_board_tea();
-    web_board_start(&fixture, 2);
     for (unsigned capped = 0; capped < 2; capped++) {
-        (void)pthread_mutex_lock(&fixture.world.lock);
-        fixture.world.is_capped = capped == 1;
-        fixture.world.queries = 0;
-        (void)pthread_mutex_unlock(&fixture.world.lock);
+        (void)pthread_mutex_lock(&fixture->world.lock);
+        fixture->world.is_capped = capped == 1;
+        fixture->world.queries = 0;
+        (void)pthread_mutex_unlock(&fixture->world.lock);
         view.topics[0][0] = capped == 1 ? 'p' : 't';
-        struct web_board_told told = web_board_list(&fixture, &view);
+        struct web_board_told told = web_board_list(fixture, &view);
         assert_int_equal(told.outcome, BOARD_DONE);
         assert_int_equal(told.messages, 2);
         assert_int_equal(told.has_older, capped == 1);
-        assert_int_equal(web_board_look(&fixture, &fixture.world.queries), 2);
-        assert_int_equal(fixture.world.order, HEARSAY_ORDER_NEWEST);
-        assert_int_equal(fixture.world.k, 100);
+        assert_int_equal(web_board_look(fixture, &fixture->world.queries), 2);
+        assert_int_equal(fixture->world.order, HEARSAY_ORDER_NEWEST);
+        assert_int_equal(fixture->world.k, 100);
     }
     view.order = VIEW_NEAREST;
-    assert_int_equal(web_board_list(&fixture, &view).messages, 2);
-    assert_int_equal(web_board_look(&fixture, &fixture.world.queries), 3);
-    assert_int_equal(fixture.world.order, HEARSAY_ORDER_SIMILARITY);
-    assert_int_equal(fixture.world.k, 3);
-    web_board_stop(&fixture);
-}
-
-/* A text of which nothing can be seen is shown as a message without a text, whoever sent it. */
-static void test_text_of_nothing(void **state)
-{
-    static const uint8_t id[HEARSAY_ID_BYTES];
-    static const char *const texts[] = {"tea", " ", "\xe2\x80\x8b", "\xcc\x81", ""};
-    (void)state;
-
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        struct hearsay_result result = {.id = hearsay_bytes(id, sizeof(id)),
-                                        .media_type = hearsay_text("text/plain"),
-                                        .payload = hearsay_bytes(texts[i], strlen(texts[i]))};
-        struct board_message message;
-
-        assert_true(answer_borrow(&result, &message));
-        assert_true((message.text != NULL) == (i == 0));
-        assert_int_equal(message.bytes, strlen(texts[i]));
-    }
-}
-
-/* Returns how many messages a page of two shows if hearsayd answers with these times. */
-static size_t count_listed(const int64_t *times_ms, size_t count, bool is_by_time)
-{
-    struct hearsay_result results[4] = {{.epoch = 0}};
-    const struct hearsay_results found = {.results = results, .result_count = count};
-
-    for (size_t i = 0; i < count; i++) {
-        results[i].id = hearsay_bytes("sixteen bytes id", HEARSAY_ID_BYTES);
-        results[i].media_type = hearsay_text(i == 1 ? HEARSAY_SEALED_TYPE : "text/plain");
-        results[i].payload = hearsay_bytes("tea", 3);
-        results[i].deposited_ms = times_ms[i];
-    }
-    struct answer *answer = answer_of_results(&found, 2, is_by_time, "cafe", NULL);
-    assert_non_null(answer);
-    const size_t listed = answer->list.count;
-    assert_true(answer->list.has_older == (count > 3));
-    free(answer);
-    return listed;
-}
-
-/* The next page begins before the time of the last message: so no millisecond is cut in two, unless
- * all messages of the page are of one. The second message is sealed, and not shown. */
-static void test_pages_end_between_two_milliseconds(void **state)
-{
-    static const int64_t apart[] = {9, 8, 8, 7};
-    static const int64_t together[] = {9, 9, 8, 8};
-    static const int64_t equal[] = {8, 8, 8, 8};
-
-    (void)state;
-    assert_int_equal(count_listed(apart, 4, true), 2);
-    assert_int_equal(count_listed(together, 4, true), 1);
-    assert_int_equal(count_listed(together, 3, true), 2);
-    assert_int_equal(count_listed(together, 4, false), 2);
-    assert_int_equal(count_listed(equal, 4, true), 2);
+    assert_int_equal(web_board_list(fixture, &view).messages, 2);
+    assert_int_equal(web_board_look(fixture, &fixture->world.queries), 3);
+    assert_int_equal(fixture->world.order, HEARSAY_ORDER_SIMILARITY);
+    assert_int_equal(fixture->world.k, 3);
 }
 
 /* One message, and the labels of a phone's place until they change. */
-static void test_get_and_place(void **state)
+WEB_BOARD_TEST(test_get_and_place)
 {
-    (void)state;
-    struct web_board fixture;
     const struct http_address client = web_board_phone(9);
-    web_board_start(&fixture, 2);
-    struct web_board_told told = {.count = 0};
-    board_get(fixture.board, "", web_board_id, NULL, web_board_on_done, &told);
-    web_board_wait(&fixture, &told);
+    struct web_board_told told = web_board_get(fixture, web_board_id, NULL);
     assert_int_equal(told.outcome, BOARD_DONE);
     assert_string_equal(told.text, "one");
     for (unsigned i = 0; i < 2; i++) {
-        told.count = 0;
-        board_place(fixture.board, "", &client, web_board_on_done, &told);
-        web_board_wait(&fixture, &told);
+        told = web_board_place(fixture, &client);
         assert_string_equal(told.place, "place:bar\nplace:hall\n");
-        assert_int_equal(web_board_look(&fixture, &fixture.world.places), 1);
+        assert_int_equal(web_board_look(fixture, &fixture->world.places), 1);
     }
-    uint64_t version = board_version(fixture.board);
-    (void)pthread_mutex_lock(&fixture.world.lock);
-    web_board_push_here_change(&fixture.world);
-    (void)pthread_mutex_unlock(&fixture.world.lock);
-    while (board_version(fixture.board) == version) {
-        web_board_turn(&fixture);
-    }
-    told.count = 0;
-    board_place(fixture.board, "", &client, web_board_on_done, &told);
-    web_board_wait(&fixture, &told);
-    assert_int_equal(web_board_look(&fixture, &fixture.world.places), 2);
-    web_board_stop(&fixture);
+    uint64_t version = board_version(fixture->board);
+    web_board_tell_change(fixture);
+    WEB_BOARD_WHILE(fixture, board_version(fixture->board) == version);
+    told = web_board_place(fixture, &client);
+    assert_int_equal(web_board_look(fixture, &fixture->world.places), 2);
 }
 
 /* While hearsayd is away the last answer is given, with its age; what was never asked is not there.
  * Then the board connects again by itself. */
-static void test_away_and_back(void **state)
+WEB_BOARD_TEST(test_away_and_back)
 {
-    (void)state;
-    struct web_board fixture;
     const struct view view = web_board_tea();
     struct view other = web_board_tea();
-    web_board_start(&fixture, 2);
-    assert_int_equal(web_board_list(&fixture, &view).outcome, BOARD_DONE);
-    (void)pthread_mutex_lock(&fixture.world.lock);
-    (void)shutdown(fixture.world.house_fd, SHUT_RDWR);
-    (void)pthread_mutex_unlock(&fixture.world.lock);
-    while (board_is_connected(fixture.board)) {
-        web_board_turn(&fixture);
-    }
-    struct web_board_told told = web_board_list(&fixture, &view);
+    assert_int_equal(web_board_list(fixture, &view).outcome, BOARD_DONE);
+    web_board_cut(fixture);
+    WEB_BOARD_WHILE(fixture, board_is_connected(fixture->board));
+    struct web_board_told told = web_board_list(fixture, &view);
     assert_int_equal(told.outcome, BOARD_DONE);
     assert_int_equal(told.messages, 2);
     other.is_now = true;
-    assert_int_equal(web_board_list(&fixture, &other).outcome, BOARD_AWAY);
+    assert_int_equal(web_board_list(fixture, &other).outcome, BOARD_AWAY);
     told.count = 0;
-    web_board_leave(&fixture, 1, &told);
+    web_board_leave(fixture, 1, &told);
     assert_int_equal(told.count, 1);
     assert_int_equal(told.outcome, BOARD_AWAY);
-    assert_string_equal(board_welcome(fixture.board)->agent, "fake/1");
+    assert_string_equal(board_welcome(fixture->board)->agent, "fake/1");
 
-    while (!board_is_connected(fixture.board)) {
-        web_board_turn(&fixture);
-    }
-    assert_int_equal(web_board_list(&fixture, &view).outcome, BOARD_DONE);
-    assert_int_equal(web_board_look(&fixture, &fixture.world.queries), 4); /* asked anew, twice */
-    web_board_stop(&fixture);
+    WEB_BOARD_WHILE(fixture, !board_is_connected(fixture->board));
+    assert_int_equal(web_board_list(fixture, &view).outcome, BOARD_DONE);
+    assert_int_equal(web_board_look(fixture, &fixture->world.queries), 4); /* asked anew, twice */
 }
 
 /* --- connecting again: with a clock that goes ahead, and the waits that the board begins --------
@@ -234,44 +142,33 @@ static void end_connection(struct web_board *fixture)
 {
     waits_none = 0;
     waits_long = 0;
-    (void)pthread_mutex_lock(&fixture->world.lock);
-    (void)shutdown(fixture->world.house_fd, SHUT_RDWR);
-    (void)pthread_mutex_unlock(&fixture->world.lock);
-    while (board_is_connected(fixture->board)) {
-        web_board_turn(fixture);
-    }
+    web_board_cut(fixture);
+    WEB_BOARD_WHILE(fixture, board_is_connected(fixture->board));
 }
 
 /* A connection that ends after a long time is made again at once; one that ends soon is not, nor
  * is one that cannot be made. */
-static void test_idle_end(void **state)
+TEST(test_idle_end)
 {
-    (void)state;
     struct web_board fixture;
     char elsewhere[128];
     web_board_start(&fixture, 2);
     clock_ahead_ms += LONG_MS;
     end_connection(&fixture);
     assert_int_equal(waits_none, 1);
-    while (!board_is_connected(fixture.board)) {
-        web_board_turn(&fixture);
-    }
+    WEB_BOARD_WHILE(&fixture, !board_is_connected(fixture.board));
     assert_int_equal(waits_none, 1);
     assert_int_equal(waits_long, 0);
     end_connection(&fixture);
     assert_int_equal(waits_none, 0);
     assert_int_equal(waits_long, 1);
-    while (!board_is_connected(fixture.board)) {
-        web_board_turn(&fixture);
-    }
+    WEB_BOARD_WHILE(&fixture, !board_is_connected(fixture.board));
 
     clock_ahead_ms += LONG_MS;
     (void)snprintf(elsewhere, sizeof(elsewhere), "%s.away", fixture.server.path);
     assert_int_equal(rename(fixture.server.path, elsewhere), 0);
     end_connection(&fixture);
-    while (waits_long == 0) {
-        web_board_turn(&fixture);
-    }
+    WEB_BOARD_WHILE(&fixture, waits_long == 0);
     assert_int_equal(waits_none, 1);
     assert_int_equal(rename(elsewhere, fixture.server.path), 0);
     web_board_stop(&fixture);
@@ -283,41 +180,28 @@ static void test_idle_end(void **state)
 
 /* Each match is told; a watch of a place ends when labels change, every watch when hearsayd
  * goes. Watches of pages come before those of the cache. */
-static void test_watch(void **state)
+WEB_BOARD_TEST(test_watch)
 {
-    (void)state;
-    struct web_board fixture;
     struct view view = web_board_tea();
     struct web_board_watcher watcher = {.begun = 0};
     struct web_board_watcher placed = {.begun = 0};
-    web_board_start(&fixture, 2);
-    struct board_watch *watch = board_watch(fixture.board, &view, &web_board_events, &watcher);
+    struct board_watch *watch = board_watch(fixture->board, &view, &web_board_events, &watcher);
     assert_non_null(watch);
-    while (watcher.begun == 0) {
-        web_board_turn(&fixture);
-    }
-    (void)pthread_mutex_lock(&fixture.world.lock);
-    web_board_push_match(&fixture.world, 11);
-    web_board_push_match(&fixture.world, 12);
-    (void)pthread_mutex_unlock(&fixture.world.lock);
-    while (watcher.matches < 2) {
-        web_board_turn(&fixture);
-    }
-    assert_int_equal(web_board_list(&fixture, &view).outcome, BOARD_DONE);
-    assert_int_equal(web_board_look(&fixture, &fixture.world.watches),
+    WEB_BOARD_WHILE(fixture, watcher.begun == 0);
+    (void)pthread_mutex_lock(&fixture->world.lock);
+    web_board_push_match(&fixture->world, 11);
+    web_board_push_match(&fixture->world, 12);
+    (void)pthread_mutex_unlock(&fixture->world.lock);
+    WEB_BOARD_WHILE(fixture, watcher.matches < 2);
+    assert_int_equal(web_board_list(fixture, &view).outcome, BOARD_DONE);
+    assert_int_equal(web_board_look(fixture, &fixture->world.watches),
                      1); /* the cache shares the watch */
 
     (void)snprintf(view.place, sizeof(view.place), "place:bar\n");
-    assert_non_null(board_watch(fixture.board, &view, &web_board_events, &placed));
-    while (placed.begun == 0) {
-        web_board_turn(&fixture);
-    }
-    (void)pthread_mutex_lock(&fixture.world.lock);
-    web_board_push_here_change(&fixture.world);
-    (void)pthread_mutex_unlock(&fixture.world.lock);
-    while (placed.ended == 0) {
-        web_board_turn(&fixture);
-    }
+    assert_non_null(board_watch(fixture->board, &view, &web_board_events, &placed));
+    WEB_BOARD_WHILE(fixture, placed.begun == 0);
+    web_board_tell_change(fixture);
+    WEB_BOARD_WHILE(fixture, placed.ended == 0);
     assert_int_equal(watcher.ended, 0);
     board_unwatch(watch);
 
@@ -325,26 +209,20 @@ static void test_watch(void **state)
     view.place[0] = '\0';
     for (unsigned i = 0; i < 5; i++) { /* hearsayd allows three */
         view.topics[0][0] = (char)('a' + i);
-        watch = board_watch(fixture.board, &view, &web_board_events, &watcher);
+        watch = board_watch(fixture->board, &view, &web_board_events, &watcher);
         assert_int_equal(watch != NULL, i < 3);
     }
-    (void)pthread_mutex_lock(&fixture.world.lock);
-    (void)shutdown(fixture.world.house_fd, SHUT_RDWR);
-    (void)pthread_mutex_unlock(&fixture.world.lock);
-    while (watcher.ended < 3) {
-        web_board_turn(&fixture);
-    }
-    assert_null(board_watch(fixture.board, &view, &web_board_events, &watcher));
-    web_board_stop(&fixture);
+    web_board_cut(fixture);
+    WEB_BOARD_WHILE(fixture, watcher.ended < 3);
+    assert_null(board_watch(fixture->board, &view, &web_board_events, &watcher));
 }
 
 /* --- writing ------------------------------------------------------------------------------------
  */
 
 /* Each error of hearsayd has its meaning for a phone. */
-static void test_outcomes(void **state)
+WEB_BOARD_TEST(test_outcomes)
 {
-    (void)state;
     static const struct {
         enum msg_error_code code;
         enum board_outcome leave;
@@ -359,9 +237,7 @@ static void test_outcomes(void **state)
         {MSG_UNKNOWN_EPOCH, BOARD_REFUSED, BOARD_REFUSED, BOARD_REFUSED},
         {MSG_STORAGE, BOARD_REFUSED, BOARD_REFUSED, BOARD_REFUSED},
     };
-    struct web_board fixture;
-    web_board_start(&fixture, 2);
-    clock_stands_ms = uv_now(&fixture.loop);
+    clock_stands_ms = uv_now(&fixture->loop);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         const uint8_t phone = (uint8_t)(7 + i); /* one whose refusal is not remembered */
         struct board_write write = {.kind = BOARD_WITHDRAW,
@@ -371,17 +247,15 @@ static void test_outcomes(void **state)
                                     .token = web_board_token};
         struct web_board_told told[3];
         memset(told, 0, sizeof(told));
-        (void)pthread_mutex_lock(&fixture.world.lock);
-        fixture.world.refusal = rows[i].code;
-        (void)pthread_mutex_unlock(&fixture.world.lock);
-        web_board_leave(&fixture, phone, &told[0]);
-        board_write(fixture.board, &write, web_board_on_done, &told[1]);
+        WEB_BOARD_SET(fixture, refusal, rows[i].code);
+        web_board_leave(fixture, phone, &told[0]);
+        board_write(fixture->board, &write, web_board_on_done, &told[1]);
         write.kind = BOARD_REPORT;
         write.report_kind = HEARSAY_REPORT_SPAM;
         write.text = "spam";
-        board_write(fixture.board, &write, web_board_on_done, &told[2]);
+        board_write(fixture->board, &write, web_board_on_done, &told[2]);
         for (unsigned j = 0; j < 3; j++) {
-            web_board_wait(&fixture, &told[j]);
+            web_board_wait(fixture, &told[j]);
         }
         assert_int_equal(told[0].outcome, rows[i].leave);
         assert_int_equal(told[1].outcome, rows[i].withdraw);
@@ -389,36 +263,23 @@ static void test_outcomes(void **state)
         assert_int_equal(told[0].retry_after_ms, rows[i].code != 0 ? 5000 : 0);
     }
     /* one connection of each phone, and others where the epoch was over: of each request one */
-    assert_true(web_board_look(&fixture, &fixture.world.hellos) <= 7 + 3);
+    assert_true(web_board_look(fixture, &fixture->world.hellos) <= 7 + 3);
     clock_stands_ms = 0;
-    web_board_stop(&fixture);
 }
 
 /* A connection that hearsayd closed while it was idle is made again, and nobody notices. */
-static void test_stale_connection(void **state)
+WEB_BOARD_TEST(test_stale_connection)
 {
-    (void)state;
-    struct web_board fixture;
-    web_board_start(&fixture, 2);
-    struct web_board_told told = {.count = 0};
-    web_board_leave(&fixture, 7, &told);
-    web_board_wait(&fixture, &told);
-    (void)pthread_mutex_lock(&fixture.world.lock);
-    fixture.world.drops_next = true;
-    (void)pthread_mutex_unlock(&fixture.world.lock);
-    told.count = 0;
-    web_board_leave(&fixture, 7, &told);
-    web_board_wait(&fixture, &told);
+    struct web_board_told told = web_board_left(fixture, 7);
+    WEB_BOARD_SET(fixture, drops_next, true);
+    told = web_board_left(fixture, 7);
     assert_int_equal(told.outcome, BOARD_DONE);
-    assert_int_equal(web_board_look(&fixture, &fixture.world.hellos), 2);
-    web_board_stop(&fixture);
+    assert_int_equal(web_board_look(fixture, &fixture->world.hellos), 2);
 }
 
 static void wait_deposits(struct web_board *fixture, unsigned count)
 {
-    while (web_board_look(fixture, &fixture->world.deposits) < count) {
-        web_board_turn(fixture);
-    }
+    WEB_BOARD_WHILE(fixture, web_board_look(fixture, &fixture->world.deposits) < count);
 }
 
 static void set_stalls(struct web_board *fixture, bool stalls)
@@ -430,67 +291,60 @@ static void set_stalls(struct web_board *fixture, bool stalls)
 }
 
 /* Phones take turns, whoever has sent more; who waits too long is told. */
-static void test_queue(void **state)
+WEB_BOARD_TEST_OF_ONE(test_queue)
 {
-    (void)state;
-    struct web_board fixture;
     struct web_board_told told[4];
     struct web_board_told more[3];
     memset(told, 0, sizeof(told));
     memset(more, 0, sizeof(more));
-    web_board_start(&fixture, 1);
-    set_stalls(&fixture, true);
-    web_board_leave(&fixture, 1, &told[0]);
-    wait_deposits(&fixture, 1);
-    web_board_leave(&fixture, 1, &told[1]);
-    web_board_leave(&fixture, 1, &told[2]);
-    web_board_leave(&fixture, 2, &told[3]);
-    set_stalls(&fixture, false);
+    set_stalls(fixture, true);
+    web_board_leave(fixture, 1, &told[0]);
+    wait_deposits(fixture, 1);
+    web_board_leave(fixture, 1, &told[1]);
+    web_board_leave(fixture, 1, &told[2]);
+    web_board_leave(fixture, 2, &told[3]);
+    set_stalls(fixture, false);
     for (unsigned i = 0; i < 4; i++) {
-        web_board_wait(&fixture, &told[i]);
+        web_board_wait(fixture, &told[i]);
         assert_int_equal(told[i].outcome, BOARD_DONE);
     }
     assert_true(told[3].order < told[2].order); /* phone 2 before the second one that waits */
     assert_true(told[1].order < told[2].order);
 
-    set_stalls(&fixture, true);
+    set_stalls(fixture, true);
     struct web_board_told stalled = {.count = 0};
     struct web_board_told busy = {.count = 0};
-    web_board_leave(&fixture, 3, &stalled);
-    wait_deposits(&fixture, 5);
+    web_board_leave(fixture, 3, &stalled);
+    wait_deposits(fixture, 5);
     for (unsigned i = 0; i < 3; i++) {
-        web_board_leave(&fixture, 4, &more[i]);
+        web_board_leave(fixture, 4, &more[i]);
     }
-    web_board_leave(&fixture, 5, &busy);
-    board_forget(fixture.board, &more[0]);
-    web_board_wait(&fixture, &busy);
-    web_board_wait(&fixture, &more[2]);
+    web_board_leave(fixture, 5, &busy);
+    board_forget(fixture->board, &more[0]);
+    web_board_wait(fixture, &busy);
+    web_board_wait(fixture, &more[2]);
     assert_int_equal(busy.outcome, BOARD_BUSY);
     assert_int_equal(more[1].outcome, BOARD_BUSY);
     assert_int_equal(more[0].count, 0);
     assert_int_equal(stalled.count, 0);
-    set_stalls(&fixture, false);
-    web_board_wait(&fixture, &stalled);
+    set_stalls(fixture, false);
+    web_board_wait(fixture, &stalled);
     assert_int_equal(stalled.outcome, BOARD_DONE);
-    web_board_stop(&fixture);
 }
 
 /* When as many requests wait as may, the newest one of who has most gives way to a newcomer, here
  * of a device with many addresses, and of a /64 from elsewhere. */
-static void test_who_has_most_gives_way(void **state)
+WEB_BOARD_TEST_OF_ONE(test_who_has_most_gives_way)
 {
-    (void)state;
     enum { DEVICE = POOL_QUEUE_MAX - 2, PHONES = DEVICE + 3, MORE = 3 };
-    struct web_board fixture;
     static struct web_board_told told[PHONES];
     struct web_board_told other = {.count = 0};
     struct web_board_told first = {.count = 0};
     memset(told, 0, sizeof(told));
-    web_board_start(&fixture, 1);
-    clock_stands_ms = uv_now(&fixture.loop);
-    set_stalls(&fixture, true);
-    web_board_leave(&fixture, 99, &first);
-    wait_deposits(&fixture, 1);
+    clock_stands_ms = uv_now(&fixture->loop);
+    set_stalls(fixture, true);
+    web_board_leave(fixture, 99, &first);
+    wait_deposits(fixture, 1);
     for (unsigned i = 0; i < PHONES; i++) { /* two of the /64 fill the queue, one is too many */
         struct http_address client = web_board_phone((uint8_t)(i + 1));
         client.device = 7;
@@ -498,30 +352,28 @@ static void test_who_has_most_gives_way(void **state)
             client = (struct http_address){.family = 6, .bytes = {0x20, 0x01, [15] = (uint8_t)i}};
         }
         const struct board_write message = web_board_message(client);
-        board_write(fixture.board, &message, web_board_on_done, &told[i]);
+        board_write(fixture->board, &message, web_board_on_done, &told[i]);
     }
     for (unsigned i = 0; i < PHONES; i++) {
         assert_int_equal(told[i].count, i == DEVICE - 1 ? 1 : 0);
     }
     assert_int_equal(told[DEVICE - 1].outcome, BOARD_BUSY);
-    web_board_leave(&fixture, 98, &other);
+    web_board_leave(fixture, 98, &other);
     assert_int_equal(other.count, 0);
     assert_int_equal(told[DEVICE - 2].count, 1);
-    set_stalls(&fixture, false);
-    web_board_wait(&fixture, &other);
+    set_stalls(fixture, false);
+    web_board_wait(fixture, &other);
     assert_int_equal(other.outcome, BOARD_DONE);
     assert_int_equal(told[1].count, 0); /* before the second one of the device */
     assert_int_equal(told[DEVICE + 1].count, 0);
-    web_board_wait(&fixture, &told[DEVICE - MORE]);
+    web_board_wait(fixture, &told[DEVICE - MORE]);
     assert_int_equal(told[DEVICE - MORE].outcome, BOARD_DONE);
     clock_stands_ms = 0;
-    web_board_stop(&fixture);
 }
 
 /* A device has one connection at a time, whatever address it writes from: others find theirs. */
-static void test_a_sender_has_one_connection(void **state)
+TEST(test_a_sender_has_one_connection)
 {
-    (void)state;
     enum { ADDRESSES = 4 };
     struct web_board fixture;
     struct web_board_told told[ADDRESSES];
@@ -550,138 +402,103 @@ static void test_a_sender_has_one_connection(void **state)
 }
 
 /* A reading request names the phone whose request it is; what is known already costs nobody. */
-static void test_readers_pay(void **state)
+WEB_BOARD_TEST_OF_ONE(test_readers_pay)
 {
-    (void)state;
-    struct web_board fixture;
-    struct web_board_told told = {.count = 0};
     const struct view tea = web_board_tea();
     struct view older = tea;
     struct http_address client = web_board_phone(7);
-    web_board_start(&fixture, 1);
-    board_list(fixture.board, &tea, &client, web_board_on_done, &told);
-    web_board_wait(&fixture, &told);
-    assert_int_equal(web_board_look(&fixture, &fixture.world.asker), 7);
-    unsigned queries = web_board_look(&fixture, &fixture.world.queries);
+    struct web_board_told told = web_board_list_for(fixture, &tea, &client);
+    assert_int_equal(web_board_look(fixture, &fixture->world.asker), 7);
+    unsigned queries = web_board_look(fixture, &fixture->world.queries);
     client = web_board_phone(8);
     told.count = 0;
-    board_list(fixture.board, &tea, &client, web_board_on_done, &told);
+    board_list(fixture->board, &tea, &client, web_board_on_done, &told);
     assert_int_equal(told.count, 1);
-    assert_int_equal(web_board_look(&fixture, &fixture.world.queries), queries);
-    told.count = 0;
-    board_get(fixture.board, "", web_board_id, &client, web_board_on_done, &told);
-    web_board_wait(&fixture, &told);
-    assert_int_equal(web_board_look(&fixture, &fixture.world.asker), 8);
+    assert_int_equal(web_board_look(fixture, &fixture->world.queries), queries);
+    told = web_board_get(fixture, web_board_id, &client);
+    assert_int_equal(web_board_look(fixture, &fixture->world.asker), 8);
     client = web_board_phone(9);
-    told.count = 0;
-    board_place(fixture.board, "", &client, web_board_on_done, &told);
-    web_board_wait(&fixture, &told);
+    told = web_board_place(fixture, &client);
     assert_string_equal(told.place, "place:bar\nplace:hall\n");
-    assert_int_equal(web_board_look(&fixture, &fixture.world.asker), 9);
-    told.count = 0;
+    assert_int_equal(web_board_look(fixture, &fixture->world.asker), 9);
     older.before_ms = 5;
-    board_list(fixture.board, &older, NULL, web_board_on_done, &told); /* an open page */
-    web_board_wait(&fixture, &told);
-    assert_int_equal(web_board_look(&fixture, &fixture.world.asker), 0);
-    web_board_stop(&fixture);
+    told = web_board_list_for(fixture, &older, NULL); /* an open page */
+    assert_int_equal(web_board_look(fixture, &fixture->world.asker), 0);
 }
 
 /* A reader who reads too often is told so, and then at once, without a question, until the time
  * that hearsayd named. Who waits for the same answer is asked for in its place. */
-static void test_refused_readers(void **state)
+WEB_BOARD_TEST_OF_ONE(test_refused_readers)
 {
-    (void)state;
-    struct web_board fixture;
     struct web_board_told told[2] = {{.count = 0}, {.count = 0}};
     const struct view tea = web_board_tea();
     struct view older = tea;
     const struct http_address tired = web_board_phone(7);
     const struct http_address other = web_board_phone(8);
-    web_board_start(&fixture, 1);
-    (void)pthread_mutex_lock(&fixture.world.lock);
-    fixture.world.tired = 7;
-    (void)pthread_mutex_unlock(&fixture.world.lock);
-    board_list(fixture.board, &tea, &tired, web_board_on_done, &told[0]);
-    board_list(fixture.board, &tea, &other, web_board_on_done, &told[1]);
-    web_board_wait(&fixture, &told[0]);
-    web_board_wait(&fixture, &told[1]);
+    WEB_BOARD_SET(fixture, tired, 7);
+    board_list(fixture->board, &tea, &tired, web_board_on_done, &told[0]);
+    board_list(fixture->board, &tea, &other, web_board_on_done, &told[1]);
+    web_board_wait(fixture, &told[0]);
+    web_board_wait(fixture, &told[1]);
     assert_int_equal(told[0].outcome, BOARD_LIMITED);
     assert_in_range(told[0].retry_after_ms, 1, 5000);
     assert_int_equal(told[1].outcome, BOARD_DONE);
-    assert_int_equal(web_board_look(&fixture, &fixture.world.asker), 8);
+    assert_int_equal(web_board_look(fixture, &fixture->world.asker), 8);
     told[0].count = 0;
     older.before_ms = 5;
-    board_list(fixture.board, &older, &tired, web_board_on_done, &told[0]);
+    board_list(fixture->board, &older, &tired, web_board_on_done, &told[0]);
     assert_int_equal(told[0].count, 1);
     assert_int_equal(told[0].outcome, BOARD_LIMITED);
-    board_list(fixture.board, &tea, &tired, web_board_on_done, &told[0]); /* is known */
+    board_list(fixture->board, &tea, &tired, web_board_on_done, &told[0]); /* is known */
     assert_int_equal(told[0].count, 2);
     assert_int_equal(told[0].outcome, BOARD_DONE);
-    assert_int_equal(web_board_look(&fixture, &fixture.world.refused_reads), 1);
-    (void)pthread_mutex_lock(&fixture.world.lock);
-    fixture.world.tired = 0;
-    (void)pthread_mutex_unlock(&fixture.world.lock);
+    assert_int_equal(web_board_look(fixture, &fixture->world.refused_reads), 1);
+    WEB_BOARD_SET(fixture, tired, 0);
     clock_ahead_ms += 5001;
-    told[0].count = 0;
-    board_list(fixture.board, &older, &tired, web_board_on_done, &told[0]);
-    web_board_wait(&fixture, &told[0]);
+    told[0] = web_board_list_for(fixture, &older, &tired);
     assert_int_equal(told[0].outcome, BOARD_DONE);
-    assert_int_equal(web_board_look(&fixture, &fixture.world.asker), 7);
+    assert_int_equal(web_board_look(fixture, &fixture->world.asker), 7);
     clock_ahead_ms = 0;
-    web_board_stop(&fixture);
 }
 
 /* Whoever hearsayd has told when to try again is told so at once until then, for all that counts
  * with the same rate, and from all addresses of the device. Others are asked for. */
-static void test_refusals_are_remembered(void **state)
+WEB_BOARD_TEST(test_refusals_are_remembered)
 {
-    (void)state;
-    struct web_board fixture;
-    struct web_board_told told = {.count = 0};
     struct http_address client = web_board_phone(7);
     client.device = 7;
     struct board_write message = web_board_message(client);
-    web_board_start(&fixture, 2);
-    (void)pthread_mutex_lock(&fixture.world.lock);
-    fixture.world.refusal = MSG_RATE_LIMITED;
-    (void)pthread_mutex_unlock(&fixture.world.lock);
-    board_write(fixture.board, &message, web_board_on_done, &told);
-    web_board_wait(&fixture, &told);
+    WEB_BOARD_SET(fixture, refusal, MSG_RATE_LIMITED);
+    struct web_board_told told = web_board_write(fixture, &message);
     assert_int_equal(told.outcome, BOARD_LIMITED);
-    (void)pthread_mutex_lock(&fixture.world.lock);
-    fixture.world.refusal = 0;
-    (void)pthread_mutex_unlock(&fixture.world.lock);
-    unsigned hellos = web_board_look(&fixture, &fixture.world.hellos);
+    WEB_BOARD_SET(fixture, refusal, 0);
+    unsigned hellos = web_board_look(fixture, &fixture->world.hellos);
     for (unsigned kind = BOARD_LEAVE; kind <= BOARD_REPORT; kind++) {
         message.kind = (enum board_write_kind)kind;
         message.host = "";
         message.client.bytes[3]++;
         told.count = 0;
-        board_write(fixture.board, &message, web_board_on_done, &told);
+        board_write(fixture->board, &message, web_board_on_done, &told);
         assert_int_equal(told.count, 1);
         assert_int_equal(told.outcome, BOARD_LIMITED);
         assert_in_range(told.retry_after_ms, 1, 5000);
     }
-    assert_int_equal(web_board_look(&fixture, &fixture.world.hellos), hellos);
+    assert_int_equal(web_board_look(fixture, &fixture->world.hellos), hellos);
     told.count = 0;
-    web_board_leave(&fixture, 7, &told); /* the address, of another device or of none */
-    web_board_wait(&fixture, &told);
+    web_board_leave(fixture, 7, &told); /* the address, of another device or of none */
+    web_board_wait(fixture, &told);
     assert_int_equal(told.outcome, BOARD_DONE);
     clock_ahead_ms += 5001;
     message.kind = BOARD_LEAVE;
-    told.count = 0;
-    board_write(fixture.board, &message, web_board_on_done, &told);
-    web_board_wait(&fixture, &told);
+    told = web_board_write(fixture, &message);
     assert_int_equal(told.outcome, BOARD_DONE);
     clock_ahead_ms = 0;
-    web_board_stop(&fixture);
 }
 
 /* A hearsayd that ignores on_behalf of requests would let phones read without limits: it is asked
  * nothing, and the reason names what to update. */
-static void test_old_server(void **state)
+TEST(test_old_server)
 {
-    (void)state;
     struct web_board fixture;
     const struct view view = web_board_tea();
     struct web_board_told told = {.count = 0};
@@ -702,9 +519,8 @@ static void test_old_server(void **state)
 }
 
 /* Whoever waits when the program stops is told. */
-static void test_stops(void **state)
+TEST(test_stops)
 {
-    (void)state;
     struct web_board fixture;
     const struct view view = web_board_tea();
     struct web_board_told waiting[2];
@@ -717,169 +533,6 @@ static void test_stops(void **state)
         assert_int_equal(waiting[i].count, 1);
         assert_int_equal(waiting[i].outcome, BOARD_AWAY);
     }
-}
-
-/* --- memory that fails ------------------------------------------------------------------------ */
-
-/* Of the thread of hearsay-web, not of hearsayd. */
-static _Thread_local unsigned fail_at;   /* the allocation that fails, counted from 1; 0: none */
-static _Thread_local void *blocks[4096]; /* that are not freed; of other libraries none */
-static _Thread_local size_t block_count;
-
-void *__real_malloc(size_t bytes);
-void *__real_calloc(size_t count, size_t bytes);
-void *__real_realloc(void *block, size_t bytes);
-char *__real_strdup(const char *text);
-void __real_free(void *block);
-void *__wrap_malloc(size_t bytes);
-void *__wrap_calloc(size_t count, size_t bytes);
-void *__wrap_realloc(void *block, size_t bytes);
-char *__wrap_strdup(const char *text);
-void __wrap_free(void *block);
-
-static bool memory_fails(void)
-{
-    return fail_at > 0 && --fail_at == 0;
-}
-
-static void *noted(void *block)
-{
-    if (block != NULL) {
-        assert_true(block_count < sizeof(blocks) / sizeof(blocks[0]));
-        blocks[block_count++] = block;
-    }
-    return block;
-}
-
-static void forgotten(const void *block)
-{
-    for (size_t i = 0; i < block_count; i++) {
-        if (blocks[i] == block) {
-            blocks[i] = blocks[--block_count];
-            return;
-        }
-    }
-}
-
-void *__wrap_malloc(size_t bytes)
-{
-    return memory_fails() ? NULL : noted(__real_malloc(bytes));
-}
-
-void *__wrap_calloc(size_t count, size_t bytes)
-{
-    return memory_fails() ? NULL : noted(__real_calloc(count, bytes));
-}
-
-void *__wrap_realloc(void *block, size_t bytes)
-{
-    if (memory_fails()) {
-        return NULL;
-    }
-    forgotten(block);
-    void *moved = __real_realloc(block, bytes);
-    (void)noted(moved != NULL ? moved : block);
-    return moved;
-}
-
-char *__wrap_strdup(const char *text)
-{
-    return memory_fails() ? NULL : noted(__real_strdup(text));
-}
-
-void __wrap_free(void *block)
-{
-    forgotten(block);
-    __real_free(block);
-}
-
-/* Whether the allocation that was to fail has failed. */
-static bool has_failed(void)
-{
-    return fail_at == 0;
-}
-
-/* Asks for everything that a board does, and waits until all are told. */
-static void ask_everything(struct web_board *fixture)
-{
-    const struct http_address client = web_board_phone(7);
-    const struct view view = web_board_tea();
-    struct web_board_watcher watcher = {.begun = 0};
-    struct board_write write = {.kind = BOARD_WITHDRAW,
-                                .client = client,
-                                .host = "",
-                                .id = web_board_id,
-                                .token = web_board_token};
-    struct web_board_told told[6];
-    memset(told, 0, sizeof(told));
-
-    struct board_watch *watch = board_watch(fixture->board, &view, &web_board_events, &watcher);
-    board_list(fixture->board, &view, NULL, web_board_on_done, &told[0]);
-    board_get(fixture->board, "", web_board_id, &client, web_board_on_done, &told[1]);
-    board_place(fixture->board, "", &client, web_board_on_done, &told[2]);
-    web_board_leave(fixture, 7, &told[3]);
-    board_write(fixture->board, &write, web_board_on_done, &told[4]);
-    write.kind = BOARD_REPORT;
-    write.report_kind = HEARSAY_REPORT_SPAM;
-    write.text = "spam";
-    board_write(fixture->board, &write, web_board_on_done, &told[5]);
-    for (unsigned i = 0; i < 6; i++) {
-        web_board_wait(fixture, &told[i]);
-    }
-    while (watch != NULL && watcher.begun == 0 && watcher.ended == 0) {
-        web_board_turn(fixture);
-    }
-    if (watcher.ended == 0) {
-        board_unwatch(watch);
-    }
-    for (unsigned i = 0; i < 6; i++) {
-        assert_int_equal(told[i].count, 1);
-        assert_true(has_failed() || told[i].outcome == BOARD_DONE);
-    }
-}
-
-/* A board whose n-th allocation fails. Returns whether there were as many. */
-static bool live_with_failure(unsigned n)
-{
-    struct web_board fixture;
-
-    web_board_prepare(&fixture);
-    const struct board_options options = {.loop = &fixture.loop,
-                                          .server = fixture.server.path,
-                                          .cache_ms = WEB_BOARD_CACHE_MS,
-                                          .per_page = WEB_BOARD_PER_PAGE,
-                                          .views = 4,
-                                          .upstreams = 2};
-    block_count = 0;
-    fail_at = n;
-    int rc = board_new(&options, &fixture.board);
-    if (rc == 0) {
-        while (!board_is_connected(fixture.board) && !has_failed()) {
-            web_board_turn(&fixture);
-        }
-        ask_everything(&fixture);
-    } else {
-        assert_int_equal(rc, -ERR_NOMEM);
-        assert_true(has_failed());
-        fixture.board = NULL;
-    }
-    bool was_reached = has_failed();
-    fail_at = 0;
-    web_board_stop(&fixture);
-    assert_int_equal(block_count, 0);
-    return was_reached;
-}
-
-/* Each allocation fails in turn: everybody is told, once, and nothing is lost. */
-static void test_no_memory(void **state)
-{
-    (void)state;
-    unsigned n = 1;
-    while (live_with_failure(n)) {
-        n++;
-    }
-    print_message("%u allocations failed, each in its turn\n", n - 1);
-    assert_true(n > 20);
 }
 
 static void count_ticks(uv_handle_t *handle, void *context)
@@ -903,49 +556,15 @@ static unsigned ticks_of(struct web_board *fixture)
  * An idle access point sleeps: without a question, an answer that is kept or a watch nothing ticks,
  * and a connection of a phone that is idle waits for its end, and looks at nothing before it.
  */
-static void test_nothing_due_ticks_nothing(void **state)
+WEB_BOARD_TEST(test_nothing_due_ticks_nothing)
 {
-    struct web_board fixture;
-    struct web_board_told told = {0};
     struct view tea = web_board_tea();
 
-    (void)state;
-    web_board_start(&fixture, 2);
-    assert_int_equal(ticks_of(&fixture), 0);
-    web_board_leave(&fixture, 1, &told);
-    web_board_wait(&fixture, &told);
+    assert_int_equal(ticks_of(fixture), 0);
+    struct web_board_told told = web_board_left(fixture, 1);
     assert_int_equal(told.outcome, BOARD_DONE);
-    assert_int_equal(ticks_of(&fixture), 0);
-    told = web_board_list(&fixture, &tea);
+    assert_int_equal(ticks_of(fixture), 0);
+    told = web_board_list(fixture, &tea);
     assert_int_equal(told.outcome, BOARD_DONE);
-    assert_int_equal(ticks_of(&fixture), 1); /* an answer is kept */
-    web_board_stop(&fixture);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text_of_nothing),
-        cmocka_unit_test(test_list),
-        cmocka_unit_test(test_newest_list),
-        cmocka_unit_test(test_pages_end_between_two_milliseconds),
-        cmocka_unit_test(test_pages_end_between_two_milliseconds),
-        cmocka_unit_test(test_get_and_place),
-        cmocka_unit_test(test_away_and_back),
-        cmocka_unit_test(test_idle_end),
-        cmocka_unit_test(test_watch),
-        cmocka_unit_test(test_outcomes),
-        cmocka_unit_test(test_stale_connection),
-        cmocka_unit_test(test_queue),
-        cmocka_unit_test(test_who_has_most_gives_way),
-        cmocka_unit_test(test_a_sender_has_one_connection),
-        cmocka_unit_test(test_refusals_are_remembered),
-        cmocka_unit_test(test_readers_pay),
-        cmocka_unit_test(test_refused_readers),
-        cmocka_unit_test(test_old_server),
-        cmocka_unit_test(test_nothing_due_ticks_nothing),
-        cmocka_unit_test(test_stops),
-        cmocka_unit_test(test_no_memory),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    assert_int_equal(ticks_of(fixture), 1); /* an answer is kept */
 }

@@ -121,9 +121,8 @@ static void write_all(struct html *html, const struct desk *desk)
     desk_end(html, desk, &act);
 }
 
-static void test_every_text(void **state)
+TEST(test_every_text)
 {
-    (void)state;
     for (size_t i = 0; i < lang_count(); i++) {
         const struct desk desk = {.lang = lang_at(i),
                                   .language = lang_tag(lang_at(i)),
@@ -187,7 +186,7 @@ static size_t worst_text(char *text, const char *word)
 
 /* Whatever guests and reporters write, each list shows one message at least, none is cut where
  * guests see it whole, and the page says how many it leaves out. */
-static void test_the_worst_lists(void **state)
+TEST(test_the_worst_lists)
 {
     enum { MESSAGES = 50, REASONS = 16 };
     static char text[2 * PAGE_MESSAGE_CHARACTERS];
@@ -197,7 +196,6 @@ static void test_the_worst_lists(void **state)
     const struct desk desk = {
         .lang = lang_find("ar"), .language = "ar", .title = "x", .key = "01", .token = "0"};
     struct html html;
-    (void)state;
 
     memset(words, '\'', sizeof(words) - 1);
     memcpy(words + sizeof(words) - 5, "last", 4);
@@ -234,7 +232,7 @@ static void test_the_worst_lists(void **state)
 }
 
 /* What guests see of a message, moderators see, however it is written. */
-static void test_nothing_is_hidden(void **state)
+TEST(test_nothing_is_hidden)
 {
     static const char reason[] = "1\n2\n3\n4\n5\n6\n7\n8\n9";
     static const struct hearsay_report_reason reasons[] = {
@@ -244,7 +242,6 @@ static void test_nothing_is_hidden(void **state)
         .lang = lang_find("en"), .language = "en", .title = "x", .key = "01", .token = "0"};
     struct hearsay_reported_message both[2] = {reported_of(reasons, 1), reported_of(NULL, 0)};
     struct html html;
-    (void)state;
 
     memset(text, 1, sizeof(text));
     memcpy(text + sizeof(text) - 7, "ILLEGAL", 7);
@@ -262,13 +259,12 @@ static void test_nothing_is_hidden(void **state)
 }
 
 /* Enter in the field of the reason presses the first button of its form: that one must remove. */
-static void test_enter_removes(void **state)
+TEST(test_enter_removes)
 {
     const struct desk desk = {
         .lang = lang_find("en"), .language = "en", .title = "x", .key = "01", .token = "0123"};
     struct hearsay_reported_message one = reported_of(NULL, 0);
     struct html html;
-    (void)state;
 
     for (int hidden = 0; hidden < 2; hidden++) {
         one.hidden = one.pending = hidden == 1;
@@ -302,7 +298,7 @@ static void test_enter_removes(void **state)
  * above the list if the message is not there. No element has the id of another one, though a
  * message stands in two lists.
  */
-static void test_all_messages(void **state)
+TEST(test_all_messages)
 {
     static const char place[] = "id=\"m-07070707070707070707070707070707\"";
     struct desk desk = {.lang = lang_find("en"),
@@ -318,7 +314,6 @@ static void test_all_messages(void **state)
         .messages = both, .message_count = 2, .total = 2, .next = hearsay_bytes("o\x0a\xff", 3)};
     uint8_t ids[2][HEARSAY_ID_BYTES];
     struct html html;
-    (void)state;
 
     memset(ids[0], 7, HEARSAY_ID_BYTES);
     memset(ids[1], 8, HEARSAY_ID_BYTES);
@@ -361,7 +356,7 @@ static void test_all_messages(void **state)
 }
 
 /* Each notice is in each language. */
-static void test_notices(void **state)
+TEST(test_notices)
 {
     static const char *const keys[] = {
         "moderate.wrong",
@@ -386,7 +381,6 @@ static void test_notices(void **state)
         "moderate.done_unban",
         "moderate.five",
     };
-    (void)state;
 
     for (size_t i = 0; i < lang_count(); i++) {
         for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++) {
@@ -395,26 +389,10 @@ static void test_notices(void **state)
     }
 }
 
-static void test_kinds(void **state)
+TEST(test_kinds)
 {
-    (void)state;
     assert_int_equal(form_report_kind_of("about-me"), HEARSAY_REPORT_ABOUT_ME);
     assert_int_equal(form_report_kind_of("other"), HEARSAY_REPORT_OTHER_KIND);
     assert_int_equal(form_report_kind_of("Spam"), 0);
     assert_int_equal(form_report_kind_of(NULL), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_text),
-        cmocka_unit_test(test_the_worst_lists),
-        cmocka_unit_test(test_nothing_is_hidden),
-        cmocka_unit_test(test_enter_removes),
-        cmocka_unit_test(test_notices),
-        cmocka_unit_test(test_all_messages),
-        cmocka_unit_test(test_kinds),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,12 +20,11 @@ static bool read_text(const char *text, size_t bytes, char **out_buffer, struct 
     return form_read(buffer, bytes, out_form);
 }
 
-static void a_browsers_form_is_read(void **state)
+TEST(a_browsers_form_is_read)
 {
     static const char text[] = "text=Gr%C3%BC%C3%9Fe+%26+mehr%0D%0A&t=jazz&&t=&now&f=a%3db";
     struct form form;
     char *buffer;
-    (void)state;
 
     assert_true(read_text(text, strlen(text), &buffer, &form));
     assert_int_equal(form.count, 5);
@@ -44,7 +43,7 @@ static void a_browsers_form_is_read(void **state)
 }
 
 /* Half a percent sign and a NUL are refused, so that no value ends early. */
-static void wrong_encodings_are_refused(void **state)
+TEST(wrong_encodings_are_refused)
 {
     static const struct {
         const char *text;
@@ -53,7 +52,6 @@ static void wrong_encodings_are_refused(void **state)
         {"a=%", 3},    {"a=%4", 4}, {"a=%4g", 5},    {"a=%g4", 5},  {"a=b%00c", 7}, {"%00=b", 5},
         {"a=b\0c", 5}, {"a=%2", 4}, {"a=%2&b=1", 8}, {"%=1&b=", 6}, {"a=%+1", 5},
     };
-    (void)state;
 
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         struct form form;
@@ -64,12 +62,11 @@ static void wrong_encodings_are_refused(void **state)
     }
 }
 
-static void fields_are_bounded(void **state)
+TEST(fields_are_bounded)
 {
     char text[2 * (FORM_FIELDS_MAX + 1)];
     struct form form;
     char *buffer;
-    (void)state;
 
     for (size_t i = 0; i < sizeof(text); i += 2) {
         memcpy(text + i, "a&", 2);
@@ -82,11 +79,10 @@ static void fields_are_bounded(void **state)
 }
 
 /* Any value comes back as it was, whatever bytes but NUL it has. */
-static void any_value_comes_back(void **state)
+TEST(any_value_comes_back)
 {
     static const char digits[] = "0123456789abcdef";
     struct rng rng;
-    (void)state;
 
     rng_init(&rng);
     for (int round = 0; round < 2000; round++) {
@@ -117,15 +113,4 @@ static void any_value_comes_back(void **state)
         assert_int_equal(strlen(form.fields[0].value), count);
         free(buffer);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_browsers_form_is_read),
-        cmocka_unit_test(wrong_encodings_are_refused),
-        cmocka_unit_test(fields_are_bounded),
-        cmocka_unit_test(any_value_comes_back),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -23,12 +23,11 @@ int __wrap_access(const char *path, int mode)
     return -1;
 }
 
-static void test_errors(void **state)
+TEST(test_errors)
 {
     static const int errors[] = {ENOENT, EACCES, ELOOP, ENOTDIR, EIO};
     static struct web_config config;
     static char reason[SETTINGS_REASON_BYTES];
-    (void)state;
 
     if (__real_access("/etc/hearsay/web.conf", F_OK) == 0) {
         skip(); /* this machine has guests of its own */
@@ -40,13 +39,4 @@ static void test_errors(void **state)
         assert_int_equal(web_moderate_finish(&config, &web_program, reason), SETTINGS_REFUSED);
         assert_non_null(strstr(reason, errors[i] == ENOENT ? "`password`" : "`guests`"));
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_errors),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

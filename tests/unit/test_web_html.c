@@ -58,9 +58,8 @@ static void check_bytes(struct html *html, const char *expected)
         check_bytes(&html, expected);             \
     } while (0)
 
-static void test_json(void **state)
+TEST(test_json)
 {
-    (void)state;
     JSON("", "\"\"");
     JSON("<b>'a' & \"b\"\\c</b>", "\"<b>'a' & \\\"b\\\"\\\\c</b>\"");
     JSON("a\nb\r\nc\rd\te\0f\x1b\x7f", "\"a\\nb\\nc\\nd ef\"");
@@ -72,9 +71,8 @@ static void test_json(void **state)
     JSON("a\xcc\x81\xcc\x81\xcc\x81\xcc\x81\xcc\x81", "\"a\xcc\x81\xcc\x81\xcc\x81\xcc\x81\"");
 }
 
-static void test_text(void **state)
+TEST(test_text)
 {
-    (void)state;
     TEXT("plain", "plain");
     TEXT("<b>\"a\" & 'b'</b>", "&lt;b&gt;&#34;a&#34; &amp; &#39;b&#39;&lt;/b&gt;");
     TEXT("a\nb\r\nc\td\0e\x1b[1m\x7f\xc2\x85", "a b c de[1m");
@@ -92,9 +90,8 @@ static void test_text(void **state)
     TEXT("\xf0\x9f\x8e\xb7 gr\xc3\xbc\xc3\x9f", "\xf0\x9f\x8e\xb7 gr\xc3\xbc\xc3\x9f");
 }
 
-static void test_marks(void **state)
+TEST(test_marks)
 {
-    (void)state;
 #define ACUTE "\xcc\x81"
     TEXT("e" ACUTE ACUTE ACUTE ACUTE ACUTE ACUTE "x" ACUTE, "e" ACUTE ACUTE ACUTE ACUTE "x" ACUTE);
     /* A joiner between the marks does not make room for more. */
@@ -117,9 +114,8 @@ static void test_marks(void **state)
     assert_false(character_is_combining(0x370) || character_is_combining(0x10ffff));
 }
 
-static void test_messages(void **state)
+TEST(test_messages)
 {
-    (void)state;
     MESSAGE("one", 0, 0, true, "<p dir=\"auto\">one</p>");
     MESSAGE("a\nb", 0, 0, true, "<p dir=\"auto\">a</p><p dir=\"auto\">b</p>");
     MESSAGE("\n\na\r\n\r\nb\n", 0, 0, true,
@@ -137,10 +133,9 @@ static void test_messages(void **state)
     MESSAGE("</p><script>", 0, 0, true, "<p dir=\"auto\">&lt;/p&gt;&lt;script&gt;</p>");
 }
 
-static void test_others(void **state)
+TEST(test_others)
 {
     struct html html;
-    (void)state;
 
     html_init(&html);
     html_raw(&html, "<a");
@@ -255,11 +250,10 @@ static size_t without_paragraphs(char *text, size_t count)
     return kept;
 }
 
-static void test_random(void **state)
+TEST(test_random)
 {
     struct rng rng;
     char text[512];
-    (void)state;
 
     rng_init(&rng);
     for (unsigned i = 0; i < (rng_is_brief() ? 500U : 20000U); i++) {
@@ -283,10 +277,9 @@ static void test_random(void **state)
 /* --- limits ------------------------------------------------------------------------------------
  */
 
-static void test_no_memory(void **state)
+TEST(test_no_memory)
 {
     unsigned failures = 0;
-    (void)state;
 
     for (unsigned n = 1;; n++) {
         struct html html;
@@ -310,10 +303,9 @@ static void test_no_memory(void **state)
     assert_true(failures >= 3);
 }
 
-static void test_full(void **state)
+TEST(test_full)
 {
     struct html html;
-    (void)state;
 
     html_init(&html);
     for (unsigned i = 0; i < HTML_BYTES_MAX / 8; i++) {
@@ -327,7 +319,7 @@ static void test_full(void **state)
 }
 
 /* The page keeps its holes: each copy is filled for another phone. */
-static void test_holes(void **state)
+TEST(test_holes)
 {
     static const char *const values[HTML_HOLE_KINDS] = {
         [HTML_HOLE_TOKEN] = "00112233445566778899aabbccddeeff",
@@ -336,7 +328,6 @@ static void test_holes(void **state)
     };
     struct html html;
     char copy[128] = "";
-    (void)state;
 
     html_init(&html);
     html_raw(&html, "<a>");
@@ -349,17 +340,4 @@ static void test_holes(void **state)
     assert_string_equal(copy,
                         "<a>00112233445566778899aabbccddeeff<b>ffffffffffffffffffffffffffffffff");
     check_bytes(&html, "<a>00000000000000000000000000000000<b>00000000000000000000000000000000");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),      cmocka_unit_test(test_json),
-        cmocka_unit_test(test_marks),     cmocka_unit_test(test_messages),
-        cmocka_unit_test(test_others),    cmocka_unit_test(test_random),
-        cmocka_unit_test(test_no_memory), cmocka_unit_test(test_full),
-        cmocka_unit_test(test_holes),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -73,7 +73,7 @@ static void check_plurals(const struct lang *lang, const char *base)
     }
 }
 
-static void test_numbers(void **state)
+TEST(test_numbers)
 {
     static const struct {
         const char *tag;
@@ -83,7 +83,6 @@ static void test_numbers(void **state)
                 {"en", 1000, "1,000"},  {"en", 9500, "9,500"},
                 {"de", 9500, "9.500"},  {"en", UINT64_MAX, "18,446,744,073,709,551,615"},
                 {"ar", 12034, "12,034"}};
-    (void)state;
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         char text[LANG_NUMBER_BYTES];
@@ -93,11 +92,10 @@ static void test_numbers(void **state)
     }
 }
 
-static void test_complete(void **state)
+TEST(test_complete)
 {
     const struct lang *english = lang_at(0);
     unsigned missing = 0;
-    (void)state;
 
     assert_string_equal(lang_tag(english), "en");
     for (size_t l = 0; l < lang_count(); l++) {
@@ -129,12 +127,11 @@ static void test_complete(void **state)
     assert_int_equal(missing, 0);
 }
 
-static void test_categories(void **state)
+TEST(test_categories)
 {
     const struct lang *arabic = lang_find("ar");
     const struct lang *german = lang_find("de");
     const struct lang *french = lang_find("fr");
-    (void)state;
 
     assert_non_null(arabic);
     assert_non_null(french);
@@ -169,9 +166,8 @@ static void check_choice(const char *accept, const char *tag)
     assert_string_equal(lang_tag(lang_choose(accept)), tag);
 }
 
-static void test_choice(void **state)
+TEST(test_choice)
 {
-    (void)state;
     check_choice(NULL, "en");
     check_choice("", "en");
     check_choice("sv", "en");
@@ -199,11 +195,10 @@ static void check_bytes(struct html *html, const char *expected)
     html_deinit(html);
 }
 
-static void test_values(void **state)
+TEST(test_values)
 {
     const struct lang *english = lang_find("en");
     struct html html;
-    (void)state;
 
     html_init(&html);
     lang_write(&html, english, "error.refused", "<script>", NULL);
@@ -237,10 +232,9 @@ static void check_until(const char *tag, uint64_t seconds, bool is_about, const 
     check_bytes(&html, expected);
 }
 
-static void test_times(void **state)
+TEST(test_times)
 {
     struct html html;
-    (void)state;
 
     check_ago(0, true, "just now");
     check_ago(59, false, "just now");
@@ -268,15 +262,4 @@ static void test_times(void **state)
     check_bytes(&html,
                 "A message disappears by itself when its time is over, at the latest after 24 "
                 "hours.");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_complete), cmocka_unit_test(test_categories),
-        cmocka_unit_test(test_choice),   cmocka_unit_test(test_values),
-        cmocka_unit_test(test_times),    cmocka_unit_test(test_numbers),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,12 +15,11 @@
 
 enum { LIVE_WAKE_S = 5 }; /* an idle process wakes no more often */
 
-static void phones_share_a_watch(void **state)
+TEST_WITH(phones_share_a_watch, web_live_setup, web_live_teardown)
 {
     struct http_stream *first = web_live_open(1, NULL);
     struct http_stream *second = web_live_open(2, NULL);
 
-    (void)state;
     assert_int_equal(web_live.watch_count, 1);
     web_live_watch_begins();
     web_live_leave(101);
@@ -33,12 +32,11 @@ static void phones_share_a_watch(void **state)
     assert_string_equal(web_live_got(third), "m105");
 }
 
-static void another_view_has_its_own_watch(void **state)
+TEST_WITH(another_view_has_its_own_watch, web_live_setup, web_live_teardown)
 {
     struct view jazz = web_live.plain;
     struct view near = web_live.plain;
 
-    (void)state;
     jazz.topic_count = 1;
     (void)snprintf(jazz.topics[0], sizeof(jazz.topics[0]), "jazz");
     near.order = VIEW_NEAREST;
@@ -55,12 +53,11 @@ static void another_view_has_its_own_watch(void **state)
     assert_int_equal(web_live.watch_count, 2);
 }
 
-static void an_event_has_the_fields_of_a_message(void **state)
+TEST_WITH(an_event_has_the_fields_of_a_message, web_live_setup, web_live_teardown)
 {
     char expected[300];
     struct http_stream *stream = web_live_open(1, NULL);
 
-    (void)state;
     web_live_watch_begins();
     web_live_leave(2);
     (void)snprintf(expected, sizeof(expected),
@@ -73,12 +70,11 @@ static void an_event_has_the_fields_of_a_message(void **state)
 }
 
 /* Whatever others leave, an event is one line of data and fits into the queue of a stream. */
-static void an_event_is_one_line_whatever_its_text(void **state)
+TEST_WITH(an_event_is_one_line_whatever_its_text, web_live_setup, web_live_teardown)
 {
     static char bad[8192];
     size_t bytes;
 
-    (void)state;
     memset(bad, '\xff', sizeof(bad));
     memcpy(bad, "a\n\nid: x\r\rdata: \"\\\n", 20);
     struct board_message message = {.media_type = "text/plain", .text = bad, .bytes = sizeof(bad)};
@@ -103,7 +99,7 @@ static void an_event_is_one_line_whatever_its_text(void **state)
 }
 
 /* Open pages are told when the notices of the host are others, in one line of JSON. */
-static void notices_are_told(void **state)
+TEST_WITH(notices_are_told, web_live_setup, web_live_teardown)
 {
     static const struct hearsay_house_notice notices[] = {
         {.number = 1, .text = {"a \"b\" <c>", 9}, .lang = {"en", 2}},
@@ -113,7 +109,6 @@ static void notices_are_told(void **state)
     static const char none[] = "event: house\ndata: []\n\n";
     struct hearsay_host *host = (struct hearsay_host *)web_live.welcome.hosts;
     struct http_stream *stream = web_live_open(1, NULL);
-    (void)state;
 
     host->accept = HEARSAY_ACCEPT_OPEN;
     web_live_watch_begins();
@@ -137,7 +132,7 @@ static void notices_are_told(void **state)
 }
 
 /* A page was made before its stream began: each new stream gets the notices, once. */
-static void a_new_stream_gets_the_notices(void **state)
+TEST_WITH(a_new_stream_gets_the_notices, web_live_setup, web_live_teardown)
 {
     static const struct hearsay_house_notice notices[] = {{.number = 1, .text = {"a", 1}}};
     static const char begun[] = "retry: 5000\n\n";
@@ -145,7 +140,6 @@ static void a_new_stream_gets_the_notices(void **state)
     static const char none[] = "event: house\ndata: []\n\n";
     struct hearsay_host *host = (struct hearsay_host *)web_live.welcome.hosts;
     struct http_stream *first = web_live_open(1, NULL);
-    (void)state;
 
     host->accept = HEARSAY_ACCEPT_OPEN;
     web_live_watch_begins();
@@ -173,12 +167,11 @@ static void a_new_stream_gets_the_notices(void **state)
     host->accept = 0;
 }
 
-static void who_comes_again_gets_what_came_meanwhile(void **state)
+TEST_WITH(who_comes_again_gets_what_came_meanwhile, web_live_setup, web_live_teardown)
 {
     struct http_stream *first = web_live_open(1, NULL);
     char last[40];
 
-    (void)state;
     web_live_watch_begins();
     web_live_leave(11);
     (void)snprintf(last, sizeof(last), "%s", web_live_last_id(first));
@@ -196,14 +189,13 @@ static void who_comes_again_gets_what_came_meanwhile(void **state)
     assert_int_equal(web_live.watch_count, 1);
 }
 
-static void the_place_may_be_in_the_query(void **state)
+TEST_WITH(the_place_may_be_in_the_query, web_live_setup, web_live_teardown)
 {
     struct http_exchange exchange = {.status = 0};
     char query[60];
     struct http_request request = {
         .path = "/events", .query = query, .client = {.family = 4, .bytes = {10}}};
 
-    (void)state;
     (void)web_live_open(1, NULL);
     web_live_watch_begins();
     web_live_leave(11);
@@ -216,12 +208,11 @@ static void the_place_may_be_in_the_query(void **state)
     assert_string_equal(web_live_got(exchange.stream), "m12");
 }
 
-static void another_store_is_gone(void **state)
+TEST_WITH(another_store_is_gone, web_live_setup, web_live_teardown)
 {
     struct http_exchange exchange;
     char later[40];
 
-    (void)state;
     (void)web_live_open(1, NULL);
     web_live_watch_begins();
     web_live_leave(11);
@@ -233,14 +224,13 @@ static void another_store_is_gone(void **state)
     assert_string_equal(web_live_got(web_live_open(3, later)), "G"); /* a time to come */
 }
 
-static void a_text_that_is_no_place_is_passed_over(void **state)
+TEST_WITH(a_text_that_is_no_place_is_passed_over, web_live_setup, web_live_teardown)
 {
     static const char *const texts[] = {
         "",          "x",           "0123456-5",   "01234567",
         "01234567-", "01234567-1x", "01234567--1", "01234567-9223372036854775808"};
     struct live_place place;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         assert_false(live_place_read(texts[i], &place));
     }
@@ -252,11 +242,10 @@ static void a_text_that_is_no_place_is_passed_over(void **state)
     assert_string_equal(web_live_got(web_live_ask(2, &web_live.plain, "nonsense").stream), "");
 }
 
-static void nothing_is_missed_over_a_lost_connection(void **state)
+TEST_WITH(nothing_is_missed_over_a_lost_connection, web_live_setup, web_live_teardown)
 {
     char place[40];
 
-    (void)state;
     struct http_stream *stream = web_live_open(1, NULL);
     web_live_watch_begins();
     web_live_leave(11);
@@ -278,9 +267,8 @@ static void nothing_is_missed_over_a_lost_connection(void **state)
     assert_string_equal(web_live_got(meanwhile), "m11 m12 m13");
 }
 
-static void a_new_store_is_gone_for_all(void **state)
+TEST_WITH(a_new_store_is_gone_for_all, web_live_setup, web_live_teardown)
 {
-    (void)state;
     struct http_stream *stream = web_live_open(1, NULL);
     char before[LIVE_STORE_BYTES];
     web_live_watch_begins();
@@ -300,11 +288,10 @@ static void a_new_store_is_gone_for_all(void **state)
 }
 
 /* A host of the same store has its own digits, and the first host has one name or none. */
-static void the_digits_tell_hosts_apart(void **state)
+TEST_WITH(the_digits_tell_hosts_apart, web_live_setup, web_live_teardown)
 {
     char text[LIVE_STORE_BYTES];
 
-    (void)state;
     live_write_store(&web_live.welcome, "cafe", "", text);
     assert_string_equal(text, web_live.store);
     live_write_store(&web_live.welcome, "bar", "", text);
@@ -313,11 +300,10 @@ static void the_digits_tell_hosts_apart(void **state)
     assert_string_not_equal(text, web_live.store);
 }
 
-static void a_refused_watch_is_tried_more_and_more_seldom(void **state)
+TEST_WITH(a_refused_watch_is_tried_more_and_more_seldom, web_live_setup, web_live_teardown)
 {
     size_t before;
 
-    (void)state;
     (void)web_live_open(1, NULL);
     web_live_watch_ends();
     web_live_pass(500);
@@ -334,9 +320,8 @@ static void a_refused_watch_is_tried_more_and_more_seldom(void **state)
     assert_in_range(before, 6, 12);
 }
 
-static void a_quiet_stream_gets_comments_and_ends(void **state)
+TEST_WITH(a_quiet_stream_gets_comments_and_ends, web_live_setup, web_live_teardown)
 {
-    (void)state;
     struct http_stream *stream = web_live_open(1, NULL);
     web_live_watch_begins();
     web_live_set_list(0, NULL, false);
@@ -353,9 +338,8 @@ static void a_quiet_stream_gets_comments_and_ends(void **state)
 }
 
 /* An open page with nothing new wakes the process for comments and lists only. */
-static void an_open_page_wakes_seldom(void **state)
+TEST_WITH(an_open_page_wakes_seldom, web_live_setup, web_live_teardown)
 {
-    (void)state;
     (void)web_live_open(1, NULL);
     web_live_watch_begins();
     web_live_set_list(1, (unsigned[]){1}, false);
@@ -365,11 +349,10 @@ static void an_open_page_wakes_seldom(void **state)
     assert_in_range(web_live.timer_count - before, 1, 600 / LIVE_WAKE_S);
 }
 
-static void a_slow_stream_does_not_hold_others_up(void **state)
+TEST_WITH(a_slow_stream_does_not_hold_others_up, web_live_setup, web_live_teardown)
 {
     char last[40];
 
-    (void)state;
     struct http_stream *slow = web_live_open(1, NULL);
     struct http_stream *fast = web_live_open(2, NULL);
     web_live_watch_begins();
@@ -387,9 +370,8 @@ static void a_slow_stream_does_not_hold_others_up(void **state)
     assert_string_equal(web_live_got(again), "m3 m4 m5");
 }
 
-static void an_address_keeps_its_newest_streams(void **state)
+TEST_WITH(an_address_keeps_its_newest_streams, web_live_setup, web_live_teardown)
 {
-    (void)state;
     struct http_stream *first = web_live_open(1, NULL);
     web_live.clock_ms++;
     struct http_stream *second = web_live_open(1, NULL);
@@ -401,9 +383,8 @@ static void an_address_keeps_its_newest_streams(void **state)
 }
 
 /* Of all streams, one of whoever has most makes room; at equal shares, the oldest one. */
-static void whoever_has_most_streams_gives_way(void **state)
+TEST_WITH(whoever_has_most_streams_gives_way, web_live_setup, web_live_teardown)
 {
-    (void)state;
     for (unsigned phone = 0; phone < 7; phone++) {
         (void)web_live_open(phone, NULL);
         web_live.clock_ms++;
@@ -420,11 +401,10 @@ static void whoever_has_most_streams_gives_way(void **state)
 }
 
 /* Of IPv6 from further away, a /64 is one address. */
-static void off_link_a_network_is_one_address(void **state)
+TEST_WITH(off_link_a_network_is_one_address, web_live_setup, web_live_teardown)
 {
     struct http_request request = {.path = "/events", .query = "", .client = {.family = 6}};
 
-    (void)state;
     for (unsigned i = 0; i < 4; i++) {
         struct http_exchange exchange = {.status = 0};
         request.client.bytes[15] = (uint8_t)i;
@@ -440,13 +420,12 @@ static void off_link_a_network_is_one_address(void **state)
 
 /* Of the views, one of those who hold most streams gives way, but not one that somebody looks at
  * who has fewer, and never that of all messages; which in turn always gets a place. */
-static void a_view_of_whoever_has_most_gives_way(void **state)
+TEST_WITH(a_view_of_whoever_has_most_gives_way, web_live_setup, web_live_teardown)
 {
     struct view view = web_live.plain;
     struct live_options options = {.events = 100, .events_per_address = 100, .views = 4};
     struct live *live = web_live.live;
 
-    (void)state;
     web_live.live->options = options;
     (void)web_live_open(9, NULL); /* 0: the plain view, of somebody who has another one */
     view.topic_count = 1;
@@ -472,11 +451,10 @@ static void a_view_of_whoever_has_most_gives_way(void **state)
     assert_false(web_live.streams[5].is_ended);
 }
 
-static void views_are_limited_and_unused_ones_make_room(void **state)
+TEST_WITH(views_are_limited_and_unused_ones_make_room, web_live_setup, web_live_teardown)
 {
     struct view view = web_live.plain;
 
-    (void)state;
     view.topic_count = 1;
     for (unsigned i = 0; i < WEB_LIVE_VIEWS + 10; i++) {
         (void)snprintf(view.topics[0], sizeof(view.topics[0]), "topic %u", i);
@@ -498,48 +476,14 @@ static void views_are_limited_and_unused_ones_make_room(void **state)
     assert_false(web_live.timer_runs);
 }
 
-static void a_head_request_gets_no_stream(void **state)
+TEST_WITH(a_head_request_gets_no_stream, web_live_setup, web_live_teardown)
 {
     struct http_exchange exchange = {.status = 0};
     struct http_request request = {
         .method = HTTP_HEAD, .path = "/events", .query = "", .client = {.family = 4}};
 
-    (void)state;
     live_begin(web_live.live, &exchange, &request, &web_live.plain);
     assert_int_equal(exchange.status, 200);
     assert_null(exchange.stream);
     assert_int_equal(web_live.watch_count, 0);
-}
-
-#define LIVE_TEST(name) cmocka_unit_test_setup_teardown(name, web_live_setup, web_live_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        LIVE_TEST(phones_share_a_watch),
-        LIVE_TEST(another_view_has_its_own_watch),
-        LIVE_TEST(an_event_has_the_fields_of_a_message),
-        LIVE_TEST(an_event_is_one_line_whatever_its_text),
-        LIVE_TEST(notices_are_told),
-        LIVE_TEST(a_new_stream_gets_the_notices),
-        LIVE_TEST(who_comes_again_gets_what_came_meanwhile),
-        LIVE_TEST(the_place_may_be_in_the_query),
-        LIVE_TEST(another_store_is_gone),
-        LIVE_TEST(a_text_that_is_no_place_is_passed_over),
-        LIVE_TEST(nothing_is_missed_over_a_lost_connection),
-        LIVE_TEST(a_new_store_is_gone_for_all),
-        LIVE_TEST(the_digits_tell_hosts_apart),
-        LIVE_TEST(a_refused_watch_is_tried_more_and_more_seldom),
-        LIVE_TEST(a_quiet_stream_gets_comments_and_ends),
-        LIVE_TEST(an_open_page_wakes_seldom),
-        LIVE_TEST(a_slow_stream_does_not_hold_others_up),
-        LIVE_TEST(an_address_keeps_its_newest_streams),
-        LIVE_TEST(whoever_has_most_streams_gives_way),
-        LIVE_TEST(off_link_a_network_is_one_address),
-        LIVE_TEST(a_view_of_whoever_has_most_gives_way),
-        LIVE_TEST(views_are_limited_and_unused_ones_make_room),
-        LIVE_TEST(a_head_request_gets_no_stream),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

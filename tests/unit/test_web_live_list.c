@@ -25,9 +25,8 @@ static struct http_stream *stream_open_since(unsigned phone, const char *query)
 }
 
 /* What was deposited between a page and its stream comes from the list, once. */
-static void a_stream_gets_what_came_behind_its_page(void **state)
+TEST_WITH(a_stream_gets_what_came_behind_its_page, web_live_setup, web_live_teardown)
 {
-    (void)state;
     web_live_set_list(1, (unsigned[]){1}, false);
     web_live_pass(1000);
     web_live_set_list(3, (unsigned[]){3, 2, 1}, false);
@@ -48,11 +47,10 @@ static void a_stream_gets_what_came_behind_its_page(void **state)
     assert_int_equal(web_live.list_count, before + 1);
 }
 
-static void who_lacks_too_much_of_the_list_loads_it(void **state)
+TEST_WITH(who_lacks_too_much_of_the_list_loads_it, web_live_setup, web_live_teardown)
 {
     static char text[4096];
 
-    (void)state;
     struct http_stream *since = stream_open_since(2, "since=1");
     web_live_watch_begins();
     web_live_set_list(3, (unsigned[]){3, 2, 1}, false);
@@ -68,14 +66,13 @@ static void who_lacks_too_much_of_the_list_loads_it(void **state)
 
 /* One device posts 40 messages while others post: of the list, which has a share of them, streams
  * get what came, and what is no more in it goes, so that each shows as many as a page does. */
-static void a_page_shows_the_share_of_a_sender(void **state)
+TEST_WITH(a_page_shows_the_share_of_a_sender, web_live_setup, web_live_teardown)
 {
     enum { SHARE = 3, OTHERS = 7 };
     unsigned numbers[SHARE + OTHERS];
     char shown[256] = {0};
     size_t shown_count = 0;
 
-    (void)state;
     for (size_t i = 0; i < OTHERS; i++) {
         numbers[SHARE + i] = 200 + (unsigned)i;
     }
@@ -109,9 +106,8 @@ static void a_page_shows_the_share_of_a_sender(void **state)
 }
 
 /* A message that moves up into the list because another one went is not new. */
-static void a_message_that_moves_up_is_not_new(void **state)
+TEST_WITH(a_message_that_moves_up_is_not_new, web_live_setup, web_live_teardown)
 {
-    (void)state;
     web_live_set_list(3, (unsigned[]){3, 2, 1}, false);
     web_live_pass(60 * 1000);
     web_live_set_list(2, (unsigned[]){3, 2}, true);
@@ -125,9 +121,8 @@ static void a_message_that_moves_up_is_not_new(void **state)
 }
 
 /* Many messages at once are one list, and the next list comes after a while. */
-static void many_messages_share_a_list(void **state)
+TEST_WITH(many_messages_share_a_list, web_live_setup, web_live_teardown)
 {
-    (void)state;
     struct http_stream *stream = web_live_open(1, NULL);
     web_live_watch_begins();
     for (unsigned number = 1; number <= 20; number++) {
@@ -141,9 +136,8 @@ static void many_messages_share_a_list(void **state)
 }
 
 /* A message that was withdrawn, hidden or removed leaves within a minute. */
-static void a_message_that_went_leaves(void **state)
+TEST_WITH(a_message_that_went_leaves, web_live_setup, web_live_teardown)
 {
-    (void)state;
     struct http_stream *stream = web_live_open(1, NULL);
     web_live_watch_begins();
     web_live_set_list(3, (unsigned[]){3, 2, 1}, true);
@@ -158,12 +152,11 @@ static void a_message_that_went_leaves(void **state)
 
 /* Others that are newer push messages out of the list: they have not gone. If they go later, they
  * leave, also if there are more than are asked for at a time. */
-static void messages_that_were_pushed_out_leave_when_they_go(void **state)
+TEST_WITH(messages_that_were_pushed_out_leave_when_they_go, web_live_setup, web_live_teardown)
 {
     enum { MANY = 3 * LIVE_CHECKS };
     unsigned numbers[MANY];
 
-    (void)state;
     struct http_stream *stream = web_live_open(1, NULL);
     web_live_watch_begins();
     for (unsigned i = 0; i < MANY; i++) {
@@ -185,12 +178,11 @@ static void messages_that_were_pushed_out_leave_when_they_go(void **state)
 }
 
 /* A message that only pages sorted by nearness show leaves them when it goes. */
-static void a_message_that_is_near_leaves_when_it_goes(void **state)
+TEST_WITH(a_message_that_is_near_leaves_when_it_goes, web_live_setup, web_live_teardown)
 {
     struct http_exchange exchange;
     struct view near = web_live.plain;
 
-    (void)state;
     near.order = VIEW_NEAREST;
     exchange = web_live_ask(1, &near, NULL);
     web_live_watch_begins();
@@ -204,9 +196,8 @@ static void a_message_that_is_near_leaves_when_it_goes(void **state)
 }
 
 /* There are too many watches: the list tells what is new, soon, until there is a watch. */
-static void views_beyond_the_watches_are_looked_at(void **state)
+TEST_WITH(views_beyond_the_watches_are_looked_at, web_live_setup, web_live_teardown)
 {
-    (void)state;
     web_live.has_too_many = true;
     web_live_set_list(2, (unsigned[]){2, 1}, false);
     web_live_pass(1000);
@@ -224,9 +215,8 @@ static void views_beyond_the_watches_are_looked_at(void **state)
 }
 
 /* The clock of an access point was set: open pages look at it again, once. */
-static void pages_look_when_the_clock_was_set(void **state)
+TEST_WITH(pages_look_when_the_clock_was_set, web_live_setup, web_live_teardown)
 {
-    (void)state;
     struct http_stream *stream = web_live_open(1, NULL);
     web_live_watch_begins();
     web_live_pass(2 * LIVE_TICK_MS);
@@ -243,24 +233,4 @@ static void pages_look_when_the_clock_was_set(void **state)
     assert_non_null(strstr(stream->sent, "event: look\n"));
     web_live_pass(2 * LIVE_TICK_MS);
     assert_int_equal(stream->count, count);
-}
-
-#define LIVE_TEST(name) cmocka_unit_test_setup_teardown(name, web_live_setup, web_live_teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        LIVE_TEST(a_stream_gets_what_came_behind_its_page),
-        LIVE_TEST(who_lacks_too_much_of_the_list_loads_it),
-        LIVE_TEST(a_page_shows_the_share_of_a_sender),
-        LIVE_TEST(a_message_that_moves_up_is_not_new),
-        LIVE_TEST(many_messages_share_a_list),
-        LIVE_TEST(a_message_that_went_leaves),
-        LIVE_TEST(messages_that_were_pushed_out_leave_when_they_go),
-        LIVE_TEST(a_message_that_is_near_leaves_when_it_goes),
-        LIVE_TEST(views_beyond_the_watches_are_looked_at),
-        LIVE_TEST(pages_look_when_the_clock_was_set),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,12 +15,11 @@ static bool is_in(struct login *login, const char *token, int64_t now_ms)
 }
 
 /* A login is of the address and, where that is known, of the device that it began on. */
-static void test_other_devices(void **state)
+TEST(test_other_devices)
 {
     struct login login = {.whole_ms = WHOLE_MS};
     struct http_address other = phone;
     char token[LOGIN_TEXT_BYTES];
-    (void)state;
 
     login_draw(token);
     login_begin(&login, token, &phone, 0);
@@ -41,13 +40,12 @@ static void test_other_devices(void **state)
     assert_non_null(login_use(&login, token, &phone, 3));
 }
 
-static void test_ends(void **state)
+TEST(test_ends)
 {
     struct login login = {.whole_ms = WHOLE_MS};
     char token[LOGIN_TEXT_BYTES];
     char other[LOGIN_TEXT_BYTES];
     int64_t now_ms = 5;
-    (void)state;
 
     login_draw(token);
     login_draw(other);
@@ -74,11 +72,10 @@ static void test_ends(void **state)
 }
 
 /* A new login takes the place of the one that was not used longest. */
-static void test_bound(void **state)
+TEST(test_bound)
 {
     struct login login = {.whole_ms = WHOLE_MS};
     char tokens[LOGIN_MAX + 1][LOGIN_TEXT_BYTES];
-    (void)state;
 
     for (int i = 0; i < LOGIN_MAX; i++) {
         login_draw(tokens[i]);
@@ -96,12 +93,11 @@ static void test_bound(void **state)
  * Five a minute of all together, three of them of one address. An address without a wrong one has a
  * try all the same: two others kept the moderator out otherwise.
  */
-static void test_wrong_passwords(void **state)
+TEST(test_wrong_passwords)
 {
     struct login login = {.whole_ms = WHOLE_MS};
     struct http_address clients[LOGIN_WRONG_MAX];
     const struct http_address other = {.family = 4, .bytes = {9}};
-    (void)state;
 
     for (int i = 0; i < LOGIN_WRONG_MAX; i++) {
         clients[i] = (struct http_address){.family = 4, .bytes = {10, 0, 0, (uint8_t)(i / 2)}};
@@ -121,11 +117,10 @@ static void test_wrong_passwords(void **state)
 }
 
 /* However many addresses guess, each is remembered for a minute, and a new one has a try. */
-static void test_many_addresses(void **state)
+TEST(test_many_addresses)
 {
     struct login login = {.whole_ms = WHOLE_MS};
     struct http_address client = {.family = 4, .bytes = {10}};
-    (void)state;
 
     for (int i = 0; i < LOGIN_WRONG_KEPT; i++) {
         client.bytes[3] = (uint8_t)i;
@@ -139,12 +134,11 @@ static void test_many_addresses(void **state)
 }
 
 /* The address goes when the wrong password does not count any more, and not before. */
-static void test_tidy(void **state)
+TEST(test_tidy)
 {
     struct login login = {.whole_ms = WHOLE_MS};
     const struct http_address client = {.family = 4, .bytes = {10, 0, 0, 7}};
     const struct http_address nobody = {.family = 0};
-    (void)state;
 
     for (int i = 0; i < LOGIN_WRONG_OWN_MAX; i++) {
         login_count_wrong(&login, &client, 1000);
@@ -159,13 +153,12 @@ static void test_tidy(void **state)
 }
 
 /* Whoever has used three cannot lock the others out. */
-static void test_one_owner(void **state)
+TEST(test_one_owner)
 {
     struct login login = {.whole_ms = WHOLE_MS};
     const struct http_address own = {.family = 6, .bytes = {0xfd, [7] = 1, [15] = 1}};
     const struct http_address same = {.family = 6, .bytes = {0xfd, [7] = 1, [15] = 2}};
     const struct http_address other = {.family = 6, .bytes = {0xfd, [7] = 2, [15] = 1}};
-    (void)state;
 
     for (int i = 0; i < LOGIN_WRONG_OWN_MAX; i++) {
         assert_int_equal(login_wait_ms(&login, &same, 1000 * i), 0);
@@ -178,12 +171,11 @@ static void test_one_owner(void **state)
 }
 
 /* A ticket is right once, for ten minutes, and nobody else can write one. */
-static void test_tickets(void **state)
+TEST(test_tickets)
 {
     struct login login = {.whole_ms = WHOLE_MS};
     struct login other = {.wrong_count = 0};
     char tickets[LOGIN_TICKETS_MAX + 1][LOGIN_TEXT_BYTES];
-    (void)state;
 
     login_init(&login, WHOLE_MS);
     login_init(&other, WHOLE_MS);
@@ -211,16 +203,4 @@ static void test_tickets(void **state)
         assert_int_equal(login_ticket_is_right(&login, tickets[i], 5), i == LOGIN_TICKETS_MAX);
         assert_int_equal(login_ticket_is_used(&login, tickets[i]), i < LOGIN_TICKETS_MAX);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ends),           cmocka_unit_test(test_other_devices),
-        cmocka_unit_test(test_bound),          cmocka_unit_test(test_wrong_passwords),
-        cmocka_unit_test(test_many_addresses), cmocka_unit_test(test_tidy),
-        cmocka_unit_test(test_one_owner),      cmocka_unit_test(test_tickets),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -13,11 +13,10 @@ static const int64_t hour_ms = 3600 * 1000;
 static const struct http_address v4 = {.family = 4, .bytes = {10, 0, 0, 7}};
 static const struct http_address v4_other = {.family = 4, .bytes = {10, 0, 0, 8}};
 
-static void a_token_holds_for_two_to_three_hours(void **state)
+TEST(a_token_holds_for_two_to_three_hours)
 {
     struct nonce nonce;
     char text[NONCE_TEXT_BYTES];
-    (void)state;
 
     nonce_init(&nonce);
     nonce_write(&nonce, &v4, 5 * hour_ms, text);
@@ -33,13 +32,12 @@ static void a_token_holds_for_two_to_three_hours(void **state)
     assert_true(nonce_check(&nonce, &v4, text, 0));
 }
 
-static void a_token_is_of_one_address_and_one_start(void **state)
+TEST(a_token_is_of_one_address_and_one_start)
 {
     struct http_address v6 = {.family = 6, .bytes = {10, 0, 0, 7}};
     struct nonce nonce;
     struct nonce later;
     char text[NONCE_TEXT_BYTES];
-    (void)state;
 
     nonce_init(&nonce);
     nonce_init(&later);
@@ -54,9 +52,5 @@ static void a_token_is_of_one_address_and_one_start(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_token_holds_for_two_to_three_hours),
-        cmocka_unit_test(a_token_is_of_one_address_and_one_start),
-    };
-    return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
+    return sodium_init() < 0 ? 1 : check_run(NULL, NULL);
 }

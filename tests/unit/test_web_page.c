@@ -28,9 +28,8 @@ void *__wrap_realloc(void *block, size_t bytes)
     return fail_at > 0 && --fail_at == 0 ? NULL : __real_realloc(block, bytes);
 }
 
-static void test_well_formed(void **state)
+TEST(test_well_formed)
 {
-    (void)state;
     for (size_t i = 0; i < web_pages_sample_count; i++) {
         for (size_t l = 0; l < lang_count(); l++) {
             struct web_pages_values values = web_pages_plain;
@@ -60,9 +59,8 @@ static const char *const attacks[] = {
     "a\x0b\"b",
 };
 
-static void test_attacks(void **state)
+TEST(test_attacks)
 {
-    (void)state;
     for (size_t a = 0; a < sizeof(attacks) / sizeof(attacks[0]); a++) {
         struct web_pages_values values = {
             .messages = {attacks[a], attacks[a]},
@@ -143,11 +141,10 @@ static const char *random_text(struct rng *rng, char *text)
 }
 
 /* No text of a guest and no media type gets into the region of the house, nor makes another one. */
-static void test_house(void **state)
+TEST(test_house)
 {
     struct rng rng;
     char texts[9][200];
-    (void)state;
 
     rng_init(&rng);
     for (unsigned round = 0; round < (rng_is_brief() ? 20U : 500U); round++) {
@@ -182,11 +179,10 @@ static void test_house(void **state)
     }
 }
 
-static void test_text_is_kept(void **state)
+TEST(test_text_is_kept)
 {
     static const char *const texts[] = {"Two\nlines, \"quoted\" & <b>", "\nfrom a line feed on",
                                         "0"};
-    (void)state;
 
     for (size_t t = 0; t < sizeof(texts) / sizeof(texts[0]); t++) {
         for (size_t i = 0; i < web_pages_sample_count; i++) {
@@ -207,11 +203,10 @@ static void test_text_is_kept(void **state)
 }
 
 /* A list of the longest texts of the worst bytes still fits into a page. */
-static void test_worst_list(void **state)
+TEST(test_worst_list)
 {
     static char text[4097];
     struct web_pages_values values = web_pages_plain;
-    (void)state;
 
     memset(text, '"', sizeof(text) - 1);
     for (size_t i = 0; i < WEB_PAGES_MESSAGES_MAX - 1; i++) {
@@ -230,7 +225,7 @@ static void test_worst_list(void **state)
 
 /* The first view has at most 16 KiB, also where each of its 20 messages says how near it is, and in
  * Arabic, which has two bytes for a letter and more forms of plurals. */
-static void test_first_view(void **state)
+TEST(test_first_view)
 {
     enum { MESSAGES = 20, MESSAGE_BYTES = 200, HTML_MOST = 16 * 1024 };
     static const struct {
@@ -252,7 +247,6 @@ static void test_first_view(void **state)
     };
     static char text[MESSAGE_BYTES];
     struct board_message messages[MESSAGES];
-    (void)state;
 
     memset(text, 'x', sizeof(text));
     for (size_t i = 0; i < MESSAGES; i++) {
@@ -296,9 +290,8 @@ static void test_first_view(void **state)
 
 /* The list for programs, in each language: no text of ours has what HTML escapes, and none of
  * others reaches a terminal or the markup of a feed. */
-static void test_programs(void **state)
+TEST(test_programs)
 {
-    (void)state;
     for (size_t a = 0; a < sizeof(attacks) / sizeof(attacks[0]) * lang_count(); a++) {
         const char *attack = attacks[a / lang_count()];
         struct board_message messages[] = {
@@ -385,7 +378,7 @@ static void pseudo_free(struct lang *lang)
     free((void *)(uintptr_t)lang->entries);
 }
 
-static void test_nothing_untranslated(void **state)
+TEST(test_nothing_untranslated)
 {
     struct web_pages_values values = {
         .messages = {"1", "2", "3"},
@@ -403,7 +396,6 @@ static void test_nothing_untranslated(void **state)
         .code = "17",
     };
     struct lang lang = pseudo_new();
-    (void)state;
 
     for (size_t i = 0; i < web_pages_sample_count; i++) {
         struct web_reader *reader = web_reader_read(&web_pages_samples[i], &values, &lang);
@@ -436,10 +428,9 @@ static bool sample_has(const char *name, const struct web_pages_values *values, 
     return has;
 }
 
-static void test_sentences(void **state)
+TEST(test_sentences)
 {
     struct web_pages_values one = web_pages_plain;
-    (void)state;
 
     one.messages[0] = NULL;
     assert_true(sample_has("list", &web_pages_plain, "very near"));
@@ -465,11 +456,10 @@ static void test_sentences(void **state)
 /* A browser gives back what was typed when a person comes back from its error page, but not in a
  * field with autocomplete="off". Only the code to withdraw, a secret, has it, where it is given and
  * where it is asked for. */
-static void test_browsers_give_back_what_was_typed(void **state)
+TEST(test_browsers_give_back_what_was_typed)
 {
     static const char off[] = "autocomplete=\"off\"";
     size_t codes = 0;
-    (void)state;
 
     for (size_t i = 0; i < web_pages_sample_count; i++) {
         struct view view;
@@ -496,9 +486,8 @@ static void test_browsers_give_back_what_was_typed(void **state)
     assert_true(codes > 0);
 }
 
-static void test_no_memory(void **state)
+TEST(test_no_memory)
 {
-    (void)state;
     for (size_t i = 0; i < web_pages_sample_count; i++) {
         unsigned failures = 0;
         bool has_failed = true;
@@ -521,10 +510,9 @@ static void test_no_memory(void **state)
     }
 }
 
-static void test_statics(void **state)
+TEST(test_statics)
 {
     const struct statics_file *style = statics_find("style.css");
-    (void)state;
 
     assert_non_null(style);
     assert_true(style->count <= 8 * 1024);
@@ -539,9 +527,8 @@ static void test_statics(void **state)
 
 /* Where the zone is known, the page says by the clock when messages are taken again. A time of the
  * day that is not within a day would be misread. */
-static void test_times_of_the_day(void **state)
+TEST(test_times_of_the_day)
 {
-    (void)state;
     assert_int_equal(setenv("TZ", "XYZ-1", 1), 0);
     tzset();
     assert_true(sample_has("list-closed", &web_pages_plain, "Open again at 20:20."));
@@ -558,21 +545,6 @@ static void test_times_of_the_day(void **state)
 int main(void)
 {
     (void)setenv("TZ", "UTC", 1);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_well_formed),
-        cmocka_unit_test(test_attacks),
-        cmocka_unit_test(test_house),
-        cmocka_unit_test(test_text_is_kept),
-        cmocka_unit_test(test_worst_list),
-        cmocka_unit_test(test_nothing_untranslated),
-        cmocka_unit_test(test_sentences),
-        cmocka_unit_test(test_times_of_the_day),
-        cmocka_unit_test(test_no_memory),
-        cmocka_unit_test(test_statics),
-        cmocka_unit_test(test_browsers_give_back_what_was_typed),
-        cmocka_unit_test(test_programs),
-        cmocka_unit_test(test_first_view),
-    };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return check_run(NULL, NULL);
 }

@@ -26,12 +26,11 @@ static void check_message(const char *text, size_t characters, size_t lines, boo
     check_bytes(&html, expected);
 }
 
-static void lines_fit(void **state)
+TEST(lines_fit)
 {
     static const char eighty[] = "aaaaaaaaa bbbbbbbbb ccccccccc ddddddddd eeeeeeeee fffffffff "
                                  "ggggggggg hhhhhhhh iii";
     char wide[3 * 50 + 1];
-    (void)state;
 
     check_message("", 9, 9, true, "");
     check_message(" one  two\r\nthree\n\n\n\nfour \n", 99, 9, true,
@@ -52,10 +51,9 @@ static void lines_fit(void **state)
     html_deinit(&html);
 }
 
-static void terminals_are_safe(void **state)
+TEST(terminals_are_safe)
 {
     struct html html;
-    (void)state;
 
     check_message("\x1b]0;pwned\a \xc2\x9b"
                   "2J \xe2\x80\xae"
@@ -66,12 +64,11 @@ static void terminals_are_safe(void **state)
     check_bytes(&html, "<a> & \\x1b[1m\\n");
 }
 
-static void json_has_all(void **state)
+TEST(json_has_all)
 {
     static const char text[] =
         "a\"b\\c\n\t\x1b\x7f\xc2\x9b\xe2\x80\xae\xf3\xa0\x80\x81\xff\xc3\xa9";
     struct html html;
-    (void)state;
 
     html_init(&html);
     plain_json(&html, text, sizeof(text) - 1);
@@ -79,10 +76,9 @@ static void json_has_all(void **state)
                 "\"a\\\"b\\\\c\\n\\t\\u001b\\u007f\\u009b\\u202e\\udb40\\udc01\\ufffd\xc3\xa9\"");
 }
 
-static void times_are_utc(void **state)
+TEST(times_are_utc)
 {
     struct html html;
-    (void)state;
 
     html_init(&html);
     plain_time(&html, INT64_C(1795824321123));
@@ -92,16 +88,4 @@ static void times_are_utc(void **state)
     plain_time(&html, INT64_MAX);
     check_bytes(&html,
                 "2026-11-28T00:05:21.123Z 1970-01-01T00:00:00.000Z 9999-12-31T23:59:59.999Z");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_fit),
-        cmocka_unit_test(terminals_are_safe),
-        cmocka_unit_test(json_has_all),
-        cmocka_unit_test(times_are_utc),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,9 +82,8 @@ static const struct probe_row rows[] = {
     {"test.steampowered.com", "/204", 204, NULL, ""},
 };
 
-static void each_probe_is_redirected_until_the_phone_stays(void **state)
+TEST_WITH(each_probe_is_redirected_until_the_phone_stays, portal_set_up, NULL)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct http_answer answer =
             answer_of(HTTP_GET, rows[i].host, rows[i].path, phone_of(1), NOW_MS);
@@ -92,9 +91,8 @@ static void each_probe_is_redirected_until_the_phone_stays(void **state)
     }
 }
 
-static void each_probe_gets_its_answer_when_the_phone_stays(void **state)
+TEST_WITH(each_probe_gets_its_answer_when_the_phone_stays, portal_set_up, NULL)
 {
-    (void)state;
     portal_stay(&portal, &(struct http_address){.family = 4, .bytes = {10, 0, 0, 1}, .device = 2},
                 NOW_MS);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -121,13 +119,12 @@ static void each_probe_gets_its_answer_when_the_phone_stays(void **state)
 }
 
 /* Nothing of ours is shown under a foreign name, to whomever. */
-static void other_paths_are_redirected(void **state)
+TEST_WITH(other_paths_are_redirected, portal_set_up, NULL)
 {
     static const char *const paths[] = {
         "/", "/generate_2045", "/Generate_204", "/generate_204/", "/redirect", ""};
     struct http_address phone = phone_of(1);
 
-    (void)state;
     portal_stay(&portal, &phone, NOW_MS);
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
         struct http_answer answer = answer_of(HTTP_GET, "example.org", paths[i], phone, NOW_MS);
@@ -138,12 +135,11 @@ static void other_paths_are_redirected(void **state)
     assert_redirect(&answer);
 }
 
-static void a_form_is_not_taken_under_a_foreign_name(void **state)
+TEST_WITH(a_form_is_not_taken_under_a_foreign_name, portal_set_up, NULL)
 {
     struct http_address phone = phone_of(1);
     struct http_answer answer;
 
-    (void)state;
     portal_stay(&portal, &phone, NOW_MS);
     answer = answer_of(HTTP_POST, "example.org", "/leave", phone, NOW_MS);
     assert_int_equal(answer.status, 421);
@@ -152,11 +148,10 @@ static void a_form_is_not_taken_under_a_foreign_name(void **state)
     assert_int_equal(answer.status, 421);
 }
 
-static void a_phone_stays_for_twelve_hours(void **state)
+TEST_WITH(a_phone_stays_for_twelve_hours, portal_set_up, NULL)
 {
     struct http_address phone = phone_of(7);
 
-    (void)state;
     assert_false(portal_stays(&portal, &phone, NOW_MS));
     portal_stay(&portal, &phone, NOW_MS);
     assert_true(portal_stays(&portal, &phone, NOW_MS));
@@ -168,26 +163,24 @@ static void a_phone_stays_for_twelve_hours(void **state)
 
 /* The device counts, so that its other addresses stay, too, and the next phone with its address
  * does not. */
-static void one_phone_does_not_stand_for_another(void **state)
+TEST_WITH(one_phone_does_not_stand_for_another, portal_set_up, NULL)
 {
     struct http_address phone = phone_of(1);
     struct http_address six = {.family = 6, .bytes = {10, 0, 0, 1}, .device = phone.device};
     struct http_address next = phone;
 
-    (void)state;
     next.device = 77;
     portal_stay(&portal, &phone, NOW_MS);
     assert_true(portal_stays(&portal, &six, NOW_MS));
     assert_false(portal_stays(&portal, &next, NOW_MS));
 }
 
-static void an_address_stays_for_two_hours(void **state)
+TEST_WITH(an_address_stays_for_two_hours, portal_set_up, NULL)
 {
     struct http_address phone = {.family = 4, .bytes = {10, 0, 0, 1}};
     struct http_address other = {.family = 4, .bytes = {10, 0, 0, 2}};
     struct http_address six = {.family = 6, .bytes = {10, 0, 0, 1}};
 
-    (void)state;
     portal_stay(&portal, &phone, NOW_MS);
     assert_false(portal_stays(&portal, &other, NOW_MS));
     assert_false(portal_stays(&portal, &six, NOW_MS));
@@ -198,9 +191,8 @@ static void an_address_stays_for_two_hours(void **state)
     assert_true(portal_stays(&portal, &phone, NOW_MS));
 }
 
-static void pressing_again_takes_no_second_place(void **state)
+TEST_WITH(pressing_again_takes_no_second_place, portal_set_up, NULL)
 {
-    (void)state;
     for (unsigned i = 0; i < 2; i++) {
         for (unsigned number = 0; number < PORTAL_PHONES; number++) {
             struct http_address phone = phone_of(number);
@@ -213,9 +205,8 @@ static void pressing_again_takes_no_second_place(void **state)
     }
 }
 
-static void a_full_table_forgets_whose_time_ends_first(void **state)
+TEST_WITH(a_full_table_forgets_whose_time_ends_first, portal_set_up, NULL)
 {
-    (void)state;
     for (unsigned number = 0; number <= PORTAL_PHONES; number++) {
         struct http_address phone = phone_of(number);
         portal_stay(&portal, &phone, NOW_MS + number);
@@ -226,13 +217,12 @@ static void a_full_table_forgets_whose_time_ends_first(void **state)
     }
 }
 
-static void no_address_is_in_the_table(void **state)
+TEST_WITH(no_address_is_in_the_table, portal_set_up, NULL)
 {
     struct http_address phone = {.family = 6, .bytes = "0123456789abcde"};
     const char *bytes = (const char *)&portal;
     struct portal second;
 
-    (void)state;
     portal_stay(&portal, &phone, NOW_MS);
     for (size_t i = 0; i + sizeof(phone.bytes) <= sizeof(portal); i++) {
         assert_true(memcmp(bytes + i, phone.bytes, sizeof(phone.bytes)) != 0);
@@ -244,11 +234,10 @@ static void no_address_is_in_the_table(void **state)
 }
 
 /* Also the hash goes, when the phone does not stay any more. */
-static void who_stayed_is_forgotten(void **state)
+TEST_WITH(who_stayed_is_forgotten, portal_set_up, NULL)
 {
     static const struct http_address phone = {.family = 4, .bytes = {10, 0, 0, 9}, .device = 9};
     static const struct portal_phone nobody[PORTAL_PHONES];
-    (void)state;
 
     portal_stay(&portal, &phone, NOW_MS);
     portal_tidy(&portal, NOW_MS + PORTAL_STAY_MS - 1);
@@ -259,22 +248,8 @@ static void who_stayed_is_forgotten(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(each_probe_is_redirected_until_the_phone_stays, portal_set_up),
-        cmocka_unit_test_setup(each_probe_gets_its_answer_when_the_phone_stays, portal_set_up),
-        cmocka_unit_test_setup(other_paths_are_redirected, portal_set_up),
-        cmocka_unit_test_setup(a_form_is_not_taken_under_a_foreign_name, portal_set_up),
-        cmocka_unit_test_setup(a_phone_stays_for_twelve_hours, portal_set_up),
-        cmocka_unit_test_setup(one_phone_does_not_stand_for_another, portal_set_up),
-        cmocka_unit_test_setup(an_address_stays_for_two_hours, portal_set_up),
-        cmocka_unit_test_setup(pressing_again_takes_no_second_place, portal_set_up),
-        cmocka_unit_test_setup(a_full_table_forgets_whose_time_ends_first, portal_set_up),
-        cmocka_unit_test_setup(no_address_is_in_the_table, portal_set_up),
-        cmocka_unit_test_setup(who_stayed_is_forgotten, portal_set_up),
-    };
-
     if (sodium_init() < 0) {
         return 1;
     }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return check_run(NULL, NULL);
 }

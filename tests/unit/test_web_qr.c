@@ -108,12 +108,11 @@ static const char *const texts[] = {
     "WIFI:T:WPA;S:Caf\u00e9 am Ufer;P:kein\\;geheimnis;;",
 };
 
-static void a_picture_is_the_matrix(void **state)
+TEST(a_picture_is_the_matrix)
 {
     struct matrix expected;
     struct matrix found;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         matrix_expect(texts[i], &expected);
         assert_int_equal(qr_svg(texts[i], drawn), 0);
@@ -123,12 +122,11 @@ static void a_picture_is_the_matrix(void **state)
     }
 }
 
-static void a_terminal_shows_the_matrix(void **state)
+TEST(a_terminal_shows_the_matrix)
 {
     struct matrix expected;
     struct matrix found;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         matrix_expect(texts[i], &expected);
         assert_int_equal(qr_terminal(texts[i], drawn), 0);
@@ -141,13 +139,12 @@ static void a_terminal_shows_the_matrix(void **state)
 }
 
 /* The corner marks of ISO/IEC 18004, which do not come from libqrencode's word alone. */
-static void a_picture_has_its_corner_marks(void **state)
+TEST(a_picture_has_its_corner_marks)
 {
     static const char *const mark[] = {"#######", "#.....#", "#.###.#", "#.###.#",
                                        "#.###.#", "#.....#", "#######"};
     struct matrix found;
 
-    (void)state;
     assert_int_equal(qr_svg("http://hearsay.lan/", drawn), 0);
     svg_read(drawn, &found);
     for (int y = 0; y < 7; y++) {
@@ -161,11 +158,10 @@ static void a_picture_has_its_corner_marks(void **state)
     }
 }
 
-static void a_long_text_fits_and_a_longer_one_is_refused(void **state)
+TEST(a_long_text_fits_and_a_longer_one_is_refused)
 {
     char text[QR_TEXT_BYTES + 2];
 
-    (void)state;
     /* Capital letters take less room than other bytes in some codes: bytes of both kinds. */
     for (int kind = 0; kind < 2; kind++) {
         memset(text, kind == 0 ? 'A' : '~', sizeof(text));
@@ -178,9 +174,8 @@ static void a_long_text_fits_and_a_longer_one_is_refused(void **state)
     }
 }
 
-static void a_url_makes_a_small_picture(void **state)
+TEST(a_url_makes_a_small_picture)
 {
-    (void)state;
     assert_int_equal(qr_svg("http://hearsay.lan/", drawn), 0);
     assert_in_range(strlen(drawn), 500, 3000);
 }
@@ -193,9 +188,8 @@ static void assert_wifi(const char *ssid, const char *password, const char *expe
     assert_string_equal(text, expected);
 }
 
-static void a_wifi_text_is_escaped(void **state)
+TEST(a_wifi_text_is_escaped)
 {
-    (void)state;
     assert_wifi("Ufer", "geheim12", "WIFI:T:WPA;S:Ufer;P:geheim12;;");
     assert_wifi("a\\b;c,d:e\"f", ";:", "WIFI:T:WPA;S:a\\\\b\\;c\\,d\\:e\\\"f;P:\\;\\:;;");
     assert_wifi("Ufer", NULL, "WIFI:T:nopass;S:Ufer;;");
@@ -203,13 +197,12 @@ static void a_wifi_text_is_escaped(void **state)
     assert_wifi("Caf\u00e9", NULL, "WIFI:T:nopass;S:Caf\u00e9;;");
 }
 
-static void a_wifi_text_that_is_too_long_is_refused(void **state)
+TEST(a_wifi_text_that_is_too_long_is_refused)
 {
     char password[QR_TEXT_BYTES];
     char text[QR_TEXT_BYTES + 1];
     size_t fits = QR_TEXT_BYTES - strlen("WIFI:T:WPA;S:x;P:;;");
 
-    (void)state;
     memset(password, 'p', sizeof(password));
     password[fits] = '\0';
     assert_true(qr_wifi_text("x", password, text));
@@ -217,19 +210,4 @@ static void a_wifi_text_that_is_too_long_is_refused(void **state)
     password[fits] = 'p';
     password[fits + 1] = '\0';
     assert_false(qr_wifi_text("x", password, text));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_picture_is_the_matrix),
-        cmocka_unit_test(a_terminal_shows_the_matrix),
-        cmocka_unit_test(a_picture_has_its_corner_marks),
-        cmocka_unit_test(a_long_text_fits_and_a_longer_one_is_refused),
-        cmocka_unit_test(a_url_makes_a_small_picture),
-        cmocka_unit_test(a_wifi_text_is_escaped),
-        cmocka_unit_test(a_wifi_text_that_is_too_long_is_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,10 +18,9 @@
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-static void paths_lead_to_pages(void **state)
+TEST_WITH(paths_lead_to_pages, web_route_setup, NULL)
 {
     struct http_request request = web_route_request_of("/");
-    (void)state;
 
     assert_int_equal(web_route_get("/"), 200);
     assert_string_equal(web_route.exchange.body, "list");
@@ -53,7 +52,7 @@ static void paths_lead_to_pages(void **state)
 
 /* A browser names HTML; a program that takes all or text gets text; who says nothing gets the page.
  */
-static void programs_get_text(void **state)
+TEST_WITH(programs_get_text, web_route_setup, NULL)
 {
     static const struct {
         const char *accept;
@@ -70,7 +69,6 @@ static void programs_get_text(void **state)
         {"image/png", "list", NULL},
     };
     struct http_request request = web_route_request_of("/");
-    (void)state;
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         request.accept = rows[i].accept;
@@ -96,11 +94,10 @@ static void programs_get_text(void **state)
 }
 
 /* Programs pay for a list as phones do, and are told in a sentence what is wrong. */
-static void programs_are_refused_in_words(void **state)
+TEST_WITH(programs_are_refused_in_words, web_route_setup, NULL)
 {
     static const char *const paths[] = {"/", "/list.json", "/feed"};
     struct http_request request;
-    (void)state;
 
     for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
         request = web_route_request_of(paths[i]);
@@ -129,11 +126,10 @@ static void programs_are_refused_in_words(void **state)
 /* Before a stream begins, the phone asks for the list of its page, in its own name and with the
  * view of the page, so that the cache has it; whoever hearsayd refuses the list gets no stream.
  * (Phones that opened ever new streams made watches that nobody paid for.) */
-static void a_stream_is_paid_as_a_list(void **state)
+TEST_WITH(a_stream_is_paid_as_a_list, web_route_setup, NULL)
 {
     struct http_request request = web_route_request_of("/");
     struct view of_page;
-    (void)state;
 
     web_route.board.host.hood = "campus";
     request.query = "t=Jazz&a=1";
@@ -158,12 +154,11 @@ static void a_stream_is_paid_as_a_list(void **state)
 
 /* Pages that follow from the configuration, and errors, are written once for all phones, whatever
  * messages these looked at; after a reload anew. (T16: a poster cost as much as ten lists.) */
-static void fixed_pages_are_written_once(void **state)
+TEST_WITH(fixed_pages_are_written_once, web_route_setup, NULL)
 {
     static const char *const paths[] = {"/about", "/poster", "/nothing", "/m/xyz"};
     struct http_request request;
     int before = web_route.written;
-    (void)state;
 
     for (unsigned phone = 1; phone <= 20; phone++) {
         for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
@@ -188,7 +183,7 @@ static void fixed_pages_are_written_once(void **state)
 
 /* The code of a language that was chosen opens the page in it, and so does that of each of two
  * languages. A language that is not there is none. */
-static void posters_carry_their_language(void **state)
+TEST_WITH(posters_carry_their_language, web_route_setup, NULL)
 {
     static const char *const rows[][2] = {
         {"", "?p=000000 alone"},
@@ -200,7 +195,6 @@ static void posters_carry_their_language(void **state)
         {"l=xx&and=yy", "?p=000000 alone"},
     };
     struct http_request request = web_route_request_of("/poster");
-    (void)state;
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         char expected[64];
@@ -212,10 +206,9 @@ static void posters_carry_their_language(void **state)
     }
 }
 
-static void files_are_of_this_start(void **state)
+TEST_WITH(files_are_of_this_start, web_route_setup, NULL)
 {
     char path[64];
-    (void)state;
 
     snprintf(path, sizeof(path), "%sstyle.css", web_route.router.statics);
     assert_int_equal(web_route_get(path), 200);
@@ -225,10 +218,9 @@ static void files_are_of_this_start(void **state)
     assert_int_equal(web_route_get(path), 404);
 }
 
-static void wrong_urls_name_the_field(void **state)
+TEST_WITH(wrong_urls_name_the_field, web_route_setup, NULL)
 {
     struct http_request request = web_route_request_of("/");
-    (void)state;
 
     request.query = "o=up";
     assert_int_equal(web_route_send(&request), 400);
@@ -237,10 +229,9 @@ static void wrong_urls_name_the_field(void **state)
     assert_int_equal(web_route_send(&request), 404);
 }
 
-static void languages_are_chosen(void **state)
+TEST_WITH(languages_are_chosen, web_route_setup, NULL)
 {
     struct http_request request = web_route_request_of("/");
-    (void)state;
 
     request.accept_language = "ar,en;q=0.5";
     assert_int_equal(web_route_send(&request), 200);
@@ -255,10 +246,8 @@ static void languages_are_chosen(void **state)
 
 /* "Who can read what" says how long a message stays at most. Only hearsayd knows that: while it is
  * away, the page says no number rather than a wrong one. */
-static void about_knows_the_longest_lifetime(void **state)
+TEST_WITH(about_knows_the_longest_lifetime, web_route_setup, NULL)
 {
-    (void)state;
-
     web_route.board.welcome.limits.ttl_max_s = 2 * 86400;
     assert_int_equal(web_route_get("/about"), 200);
     assert_int_equal(web_route.shown.ttl_max_s, 2 * 86400);
@@ -267,7 +256,7 @@ static void about_knows_the_longest_lifetime(void **state)
     assert_int_equal(web_route.shown.ttl_max_s, 0);
 }
 
-static void outcomes_have_their_statuses(void **state)
+TEST_WITH(outcomes_have_their_statuses, web_route_setup, NULL)
 {
     static const struct {
         enum board_outcome outcome;
@@ -280,7 +269,6 @@ static void outcomes_have_their_statuses(void **state)
         {BOARD_CLOSED, 403, PAGE_CLOSED},   {BOARD_FULL, 507, PAGE_FULL},
         {BOARD_REFUSED, 400, PAGE_REFUSED},
     };
-    (void)state;
 
     web_route.board.error.retry_after_ms = 4200;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -299,7 +287,7 @@ static void outcomes_have_their_statuses(void **state)
  * A message of another server has no page here: the page says where it is. That holds in a hood
  * only, and for hosts that hearsayd does not have.
  */
-static void a_message_of_another_server(void **state)
+TEST_WITH(a_message_of_another_server, web_route_setup, NULL)
 {
     static const struct {
         const char *query;
@@ -313,7 +301,6 @@ static void a_message_of_another_server(void **state)
     };
     struct hearsay_host hosts[2] = {{.name = "default"}, {.name = "private"}};
     struct http_request request = web_route_request_of("/m/" SEED);
-    (void)state;
 
     web_route.board.welcome.hosts = hosts;
     web_route.board.welcome.host_count = 2;
@@ -329,11 +316,10 @@ static void a_message_of_another_server(void **state)
 }
 
 /* Phones get one list with values of their own in it. Nothing of a phone reaches another one. */
-static void phones_share_lists_only(void **state)
+TEST_WITH(phones_share_lists_only, web_route_setup, NULL)
 {
     struct http_request request = web_route_request_of("/");
     int before;
-    (void)state;
 
     web_route.board.keeps_list = true;
     assert_int_equal(web_route_send(&request), 200);
@@ -366,11 +352,10 @@ static void phones_share_lists_only(void **state)
 }
 
 /* Whatever changes the page makes another one. */
-static void a_list_is_shared_with_its_equals(void **state)
+TEST_WITH(a_list_is_shared_with_its_equals, web_route_setup, NULL)
 {
     struct http_request request = web_route_request_of("/");
     int before = web_route.written;
-    (void)state;
 
     web_route.board.keeps_list = true;
     assert_int_equal(web_route_send(&request), 200);
@@ -406,10 +391,8 @@ static void a_list_is_shared_with_its_equals(void **state)
 }
 
 /* Who knows no place sees no list: without labels it would be that of all places. */
-static void a_place_that_is_not_known_shows_nothing(void **state)
+TEST_WITH(a_place_that_is_not_known_shows_nothing, web_route_setup, NULL)
 {
-    (void)state;
-
     web_route.board.place = BOARD_BUSY;
     assert_int_equal(web_route_get("/"), 503);
     assert_int_equal(web_route.shown.notice, PAGE_LIMITED);
@@ -422,11 +405,10 @@ static void a_place_that_is_not_known_shows_nothing(void **state)
 }
 
 /* Whatever memory a list needs may be missing: then the phone is told so, and others get theirs. */
-static void a_list_without_memory(void **state)
+TEST_WITH(a_list_without_memory, web_route_setup, NULL)
 {
     struct http_address client = web_route_request_of("/").client;
     unsigned failures = 0;
-    (void)state;
 
     web_route.board.keeps_list = true;
     for (unsigned n = 1; n < 100; n++) {
@@ -445,10 +427,9 @@ static void a_list_without_memory(void **state)
     assert_true(failures >= 3); /* the visit, the page, the phone's copy */
 }
 
-static void health_is_for_this_machine(void **state)
+TEST_WITH(health_is_for_this_machine, web_route_setup, NULL)
 {
     struct http_request request = web_route_request_of("/healthz");
-    (void)state;
 
     assert_int_equal(web_route_send(&request), 404);
     request.client.bytes[0] = 127;
@@ -459,7 +440,7 @@ static void health_is_for_this_machine(void **state)
 
 /* --- names and origins ------------------------------------------------------------------------ */
 
-static void other_names_are_refused(void **state)
+TEST_WITH(other_names_are_refused, web_route_setup, NULL)
 {
     static const char *const right[] = {"hearsay.lan", "HEARSAY.lan", "hearsay.lan:80", "10.0.0.1",
                                         "10.0.0.1:80"};
@@ -468,7 +449,6 @@ static void other_names_are_refused(void **state)
         "hearsay.lan.",        "hearsay.lan:",   "[::1]",    "a:b:c",     "hearsay.lan:80x",
         "10.0.0.1:99999999999"};
     struct http_request request = web_route_request_of("/");
-    (void)state;
 
     for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++) {
         request.host = right[i];
@@ -482,10 +462,9 @@ static void other_names_are_refused(void **state)
     assert_int_equal(web_route_send(&request), 421);
 }
 
-static void localhost_is_for_loopback(void **state)
+TEST_WITH(localhost_is_for_loopback, web_route_setup, NULL)
 {
     struct http_request request = web_route_request_of("/");
-    (void)state;
 
     web_route.router.names.places[0] =
         (struct web_config_listener){.family = 4, .address = {127, 0, 0, 1}, .port = 7118};
@@ -496,10 +475,9 @@ static void localhost_is_for_loopback(void **state)
 }
 
 /* Without internet all names lead here: phones are sent to ours, and POST gets nothing. */
-static void a_portal_redirects(void **state)
+TEST_WITH(a_portal_redirects, web_route_setup, NULL)
 {
     struct http_request request = web_route_request_of("/generate_204");
-    (void)state;
 
     web_route.config.portal = WEB_PORTAL_OFFLINE;
     request.host = "connectivitycheck.gstatic.com";
@@ -513,10 +491,8 @@ static void a_portal_redirects(void **state)
 
 /* --- going away ------------------------------------------------------------------------------- */
 
-static void who_goes_is_forgotten(void **state)
+TEST_WITH(who_goes_is_forgotten, web_route_setup, NULL)
 {
-    (void)state;
-
     web_route.board.is_slow = true;
     assert_int_equal(web_route_get("/"), 0);
     assert_non_null(web_route.exchange.context);
@@ -532,32 +508,9 @@ static void who_goes_is_forgotten(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(paths_lead_to_pages, web_route_setup),
-        cmocka_unit_test_setup(a_stream_is_paid_as_a_list, web_route_setup),
-        cmocka_unit_test_setup(files_are_of_this_start, web_route_setup),
-        cmocka_unit_test_setup(wrong_urls_name_the_field, web_route_setup),
-        cmocka_unit_test_setup(languages_are_chosen, web_route_setup),
-        cmocka_unit_test_setup(programs_get_text, web_route_setup),
-        cmocka_unit_test_setup(programs_are_refused_in_words, web_route_setup),
-        cmocka_unit_test_setup(posters_carry_their_language, web_route_setup),
-        cmocka_unit_test_setup(about_knows_the_longest_lifetime, web_route_setup),
-        cmocka_unit_test_setup(a_message_of_another_server, web_route_setup),
-        cmocka_unit_test_setup(outcomes_have_their_statuses, web_route_setup),
-        cmocka_unit_test_setup(phones_share_lists_only, web_route_setup),
-        cmocka_unit_test_setup(a_list_is_shared_with_its_equals, web_route_setup),
-        cmocka_unit_test_setup(a_place_that_is_not_known_shows_nothing, web_route_setup),
-        cmocka_unit_test_setup(a_list_without_memory, web_route_setup),
-        cmocka_unit_test_setup(fixed_pages_are_written_once, web_route_setup),
-        cmocka_unit_test_setup(health_is_for_this_machine, web_route_setup),
-        cmocka_unit_test_setup(other_names_are_refused, web_route_setup),
-        cmocka_unit_test_setup(localhost_is_for_loopback, web_route_setup),
-        cmocka_unit_test_setup(a_portal_redirects, web_route_setup),
-        cmocka_unit_test_setup(who_goes_is_forgotten, web_route_setup),
-    };
     if (sodium_init() < 0 || uv_loop_init(&web_route.loop) != 0) {
         return 1;
     }
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = check_run(NULL, NULL);
     return uv_loop_close(&web_route.loop) != 0 ? 1 : failed;
 }

@@ -18,7 +18,7 @@
 
 /* --- forged, old and moved forms -------------------------------------------------------------- */
 
-static void forged_forms_are_refused(void **state)
+TEST_WITH(forged_forms_are_refused, web_route_setup, NULL)
 {
     static const char *const origins[] = {"null",
                                           "http://evil.example",
@@ -29,7 +29,6 @@ static void forged_forms_are_refused(void **state)
     static const char fields[] = "text=Hello&id=" SEED;
     char body[WEB_ROUTE_BODY_BYTES];
     struct http_request request = web_route_form_of("/leave", fields, body);
-    (void)state;
 
     for (size_t i = 0; i < sizeof(origins) / sizeof(origins[0]); i++) {
         request.origin = origins[i];
@@ -59,11 +58,10 @@ static void forged_forms_are_refused(void **state)
 }
 
 /* A form that was too old can be sent again as it is shown. */
-static void an_old_form_is_sent_again(void **state)
+TEST_WITH(an_old_form_is_sent_again, web_route_setup, NULL)
 {
     char body[WEB_ROUTE_BODY_BYTES];
     struct http_request request = web_route_form_of("/leave", "text=Hello&id=" SEED "&l=de", body);
-    (void)state;
 
     nonce_init(&web_route.router.nonce);
     assert_int_equal(web_route_send(&request), 403);
@@ -76,12 +74,11 @@ static void an_old_form_is_sent_again(void **state)
 }
 
 /* A phone that has come to another access point sends the form of the one before. */
-static void a_phone_has_moved(void **state)
+TEST_WITH(a_phone_has_moved, web_route_setup, NULL)
 {
     char body[WEB_ROUTE_BODY_BYTES];
     struct http_request request = web_route_form_of(
         "/leave", "text=Hello&t=jazz&ttl=3600&h=garden&place=" OTHER "&id=" SEED "&l=de", body);
-    (void)state;
 
     nonce_init(&web_route.router.nonce);
     assert_int_equal(web_route_send(&request), 409);
@@ -101,12 +98,11 @@ static void a_phone_has_moved(void **state)
 }
 
 /* One store may serve many places: another address, or the same one with other labels. */
-static void a_phone_has_moved_within_a_store(void **state)
+TEST_WITH(a_phone_has_moved_within_a_store, web_route_setup, NULL)
 {
     static const char form[] = "text=Hello&place=" PLACE "&id=" SEED "&here=";
     char fields[200];
     char body[WEB_ROUTE_BODY_BYTES];
-    (void)state;
 
     snprintf(fields, sizeof(fields), "%s" HERE, form);
     assert_int_equal(web_route_post("/leave", fields), 200);
@@ -131,13 +127,12 @@ static void a_phone_has_moved_within_a_store(void **state)
 }
 
 /* Forms of this place are none of another: also of a second host, and of before hearsayd came. */
-static void a_phone_has_not_moved(void **state)
+TEST_WITH(a_phone_has_not_moved, web_route_setup, NULL)
 {
     char body[WEB_ROUTE_BODY_BYTES];
     struct http_request request =
         web_route_form_of("/report", "id=" SEED "&why=spam&text=Stop&place=" PLACE, body);
     struct hearsay_host hosts[] = {web_route.board.host, web_route.board.host};
-    (void)state;
 
     assert_int_equal(web_route_post("/leave", "text=Hello&place=" PLACE "&id=" SEED), 200);
     assert_int_equal(web_route_post("/leave", "text=Hello&place=&id=" SEED), 200);
@@ -158,12 +153,11 @@ static void a_phone_has_not_moved(void **state)
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-static void a_message_is_left(void **state)
+TEST_WITH(a_message_is_left, web_route_setup, NULL)
 {
     uint8_t code[SECRET_CODE_BYTES];
     uint8_t token[HEARSAY_TOKEN_BYTES];
     char id[SECRET_HEX_BYTES];
-    (void)state;
 
     assert_int_equal(
         web_route_post("/leave", "text=a%0D%0Ab%0Dc+%0A&t=Jazz,+Blues&now=1&ttl=3600&id=" SEED),
@@ -183,11 +177,10 @@ static void a_message_is_left(void **state)
 }
 
 /* A double tap and a reload are the same message with the same code; other content is not. */
-static void the_same_form_is_one_message(void **state)
+TEST_WITH(the_same_form_is_one_message, web_route_setup, NULL)
 {
     uint8_t id[HEARSAY_ID_BYTES];
     char code[SECRET_CODE_TEXT_BYTES];
-    (void)state;
 
     assert_int_equal(web_route_post("/leave", "text=Hello&id=" SEED), 200);
     memcpy(id, web_route.board.id, sizeof(id));
@@ -204,10 +197,8 @@ static void the_same_form_is_one_message(void **state)
 }
 
 /* Who reloads the answer after the message was withdrawn does not bring it back unasked. */
-static void a_withdrawn_message_asks_again(void **state)
+TEST_WITH(a_withdrawn_message_asks_again, web_route_setup, NULL)
 {
-    (void)state;
-
     web_route.board.outcome = BOARD_REFUSED;
     web_route.board.error.code = HEARSAY_CODE_ALREADY_EXISTS;
     assert_int_equal(web_route_post("/leave", "text=Hello&id=" SEED), 403);
@@ -219,11 +210,10 @@ static void a_withdrawn_message_asks_again(void **state)
 }
 
 /* 500 characters, of any script. */
-static void texts_are_bounded(void **state)
+TEST_WITH(texts_are_bounded, web_route_setup, NULL)
 {
     char fields[4096];
     size_t used;
-    (void)state;
 
     for (int characters = 500; characters <= 501; characters++) {
         char body[8192];
@@ -248,7 +238,7 @@ static void texts_are_bounded(void **state)
     assert_int_equal(web_route.shown.bytes_max, 5);
 }
 
-static void wrong_fields_are_named(void **state)
+TEST_WITH(wrong_fields_are_named, web_route_setup, NULL)
 {
     static const struct {
         const char *path;
@@ -276,7 +266,6 @@ static void wrong_fields_are_named(void **state)
         {"/report", "id=" SEED, "why"},
         {"/report", "id=" SEED "&why=spam&text=%C0", "text"},
     };
-    (void)state;
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         sheets_clear(&web_route.router.sheets, true); /* so that each page is written, and shown */
@@ -286,14 +275,13 @@ static void wrong_fields_are_named(void **state)
     assert_int_equal(web_route.board.leaves, 0);
 }
 
-static void codes_are_read_as_people_type(void **state)
+TEST_WITH(codes_are_read_as_people_type, web_route_setup, NULL)
 {
     static const uint8_t code[SECRET_CODE_BYTES] = {0xFF, 1, 2,  3,  4,  5,  6,  7,
                                                     8,    9, 10, 11, 12, 13, 14, 0xFE};
     uint8_t token[HEARSAY_TOKEN_BYTES];
     char text[SECRET_CODE_TEXT_BYTES];
     char fields[200];
-    (void)state;
 
     secret_write_code(code, text);
     secret_token(code, token);
@@ -316,10 +304,8 @@ static void codes_are_read_as_people_type(void **state)
                      403);
 }
 
-static void a_draft_comes_back_in_another_language(void **state)
+TEST_WITH(a_draft_comes_back_in_another_language, web_route_setup, NULL)
 {
-    (void)state;
-
     assert_int_equal(web_route_post("/leave", "text=Hello&t=a&l=de&to=ar&id=" SEED), 200);
     assert_string_equal(web_route.exchange.body, "draft");
     assert_string_equal(web_route.shown.lang, "ar");
@@ -330,11 +316,10 @@ static void a_draft_comes_back_in_another_language(void **state)
     assert_int_equal(web_route.board.leaves, 0);
 }
 
-static void reports_have_one_line(void **state)
+TEST_WITH(reports_have_one_line, web_route_setup, NULL)
 {
     char fields[1200];
     size_t used;
-    (void)state;
 
     assert_int_equal(web_route_post("/report", "id=" SEED "&why=rude"), 400);
     assert_int_equal(web_route_post("/report", "id=" SEED "&why=spam"), 200);
@@ -356,24 +341,9 @@ static void reports_have_one_line(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(forged_forms_are_refused, web_route_setup),
-        cmocka_unit_test_setup(an_old_form_is_sent_again, web_route_setup),
-        cmocka_unit_test_setup(a_phone_has_moved, web_route_setup),
-        cmocka_unit_test_setup(a_phone_has_moved_within_a_store, web_route_setup),
-        cmocka_unit_test_setup(a_phone_has_not_moved, web_route_setup),
-        cmocka_unit_test_setup(a_message_is_left, web_route_setup),
-        cmocka_unit_test_setup(the_same_form_is_one_message, web_route_setup),
-        cmocka_unit_test_setup(a_withdrawn_message_asks_again, web_route_setup),
-        cmocka_unit_test_setup(texts_are_bounded, web_route_setup),
-        cmocka_unit_test_setup(wrong_fields_are_named, web_route_setup),
-        cmocka_unit_test_setup(codes_are_read_as_people_type, web_route_setup),
-        cmocka_unit_test_setup(a_draft_comes_back_in_another_language, web_route_setup),
-        cmocka_unit_test_setup(reports_have_one_line, web_route_setup),
-    };
     if (sodium_init() < 0 || uv_loop_init(&web_route.loop) != 0) {
         return 1;
     }
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = check_run(NULL, NULL);
     return uv_loop_close(&web_route.loop) != 0 ? 1 : failed;
 }

@@ -71,12 +71,11 @@ static bool is_known_at(int64_t now_ms)
     return is_known;
 }
 
-static void a_restart_forgets_nobody(void **state)
+TEST_WITH(a_restart_forgets_nobody, stay_set_up, stay_tear_down)
 {
     uint8_t key[STAY_DEVICE_KEY_BYTES];
     struct stat info;
 
-    (void)state;
     stay_open(&first, &config, STAY_NOW_MS);
     memcpy(key, first.device_key, sizeof(key));
     portal_stay(first.portal, &phone, STAY_NOW_MS);
@@ -94,16 +93,14 @@ static void a_restart_forgets_nobody(void **state)
 }
 
 /* The folder of the socket was made by hand, and the system was started again. */
-static void another_boot_forgets_all(void **state)
+TEST_WITH(another_boot_forgets_all, stay_set_up, stay_tear_down)
 {
-    (void)state;
     press_and_end();
     assert_false(is_known_at(STAY_NOW_MS - 1));
 }
 
-static void without_a_folder_it_is_beside_the_socket(void **state)
+TEST_WITH(without_a_folder_it_is_beside_the_socket, stay_set_up, stay_tear_down)
 {
-    (void)state;
     assert_int_equal(unsetenv("RUNTIME_DIRECTORY"), 0);
     (void)snprintf(config.server, sizeof(config.server), "%s/gateway.sock", folder);
     press_and_end();
@@ -111,11 +108,10 @@ static void without_a_folder_it_is_beside_the_socket(void **state)
     assert_true(is_known_at(STAY_NOW_MS));
 }
 
-static void a_file_of_other_bytes_begins_anew(void **state)
+TEST_WITH(a_file_of_other_bytes_begins_anew, stay_set_up, stay_tear_down)
 {
     FILE *file = fopen(in_folder("stayed"), "w");
 
-    (void)state;
     assert_non_null(file);
     assert_true(fputs("hearsay stayed0, and half a file", file) >= 0);
     assert_int_equal(fclose(file), 0);
@@ -137,11 +133,10 @@ static void assert_in_memory_only(void)
     stay_close(&first);
 }
 
-static void a_file_that_others_write_is_not_used(void **state)
+TEST_WITH(a_file_that_others_write_is_not_used, stay_set_up, stay_tear_down)
 {
     int descriptor = open(in_folder("other"), O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
 
-    (void)state;
     assert_true(descriptor >= 0);
     (void)close(descriptor);
     assert_int_equal(symlink("other", in_folder("stayed")), 0);
@@ -160,19 +155,17 @@ static void a_file_that_others_write_is_not_used(void **state)
     assert_in_memory_only(); /* and does not wait for a writer */
 }
 
-static void a_second_process_has_its_own(void **state)
+TEST_WITH(a_second_process_has_its_own, stay_set_up, stay_tear_down)
 {
-    (void)state;
     stay_open(&second, &config, STAY_NOW_MS);
     assert_non_null(second.mapped);
     assert_in_memory_only();
 }
 
-static void without_a_portal_nobody_stays(void **state)
+TEST_WITH(without_a_portal_nobody_stays, stay_set_up, stay_tear_down)
 {
     uint8_t key[NONCE_KEY_BYTES];
 
-    (void)state;
     press_and_end();
     config.portal = WEB_PORTAL_OFF;
     stay_open(&first, &config, STAY_NOW_MS);
@@ -186,9 +179,8 @@ static void without_a_portal_nobody_stays(void **state)
     stay_close(&first);
 }
 
-static void the_moderators_page_has_no_file(void **state)
+TEST_WITH(the_moderators_page_has_no_file, stay_set_up, stay_tear_down)
 {
-    (void)state;
     config.section = WEB_SECTION_MODERATE;
     assert_in_memory_only();
     assert_int_equal(access(in_folder("stayed"), F_OK), -1);
@@ -196,22 +188,7 @@ static void the_moderators_page_has_no_file(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(a_restart_forgets_nobody, stay_set_up, stay_tear_down),
-        cmocka_unit_test_setup_teardown(another_boot_forgets_all, stay_set_up, stay_tear_down),
-        cmocka_unit_test_setup_teardown(without_a_folder_it_is_beside_the_socket, stay_set_up,
-                                        stay_tear_down),
-        cmocka_unit_test_setup_teardown(a_file_of_other_bytes_begins_anew, stay_set_up,
-                                        stay_tear_down),
-        cmocka_unit_test_setup_teardown(a_file_that_others_write_is_not_used, stay_set_up,
-                                        stay_tear_down),
-        cmocka_unit_test_setup_teardown(a_second_process_has_its_own, stay_set_up, stay_tear_down),
-        cmocka_unit_test_setup_teardown(without_a_portal_nobody_stays, stay_set_up, stay_tear_down),
-        cmocka_unit_test_setup_teardown(the_moderators_page_has_no_file, stay_set_up,
-                                        stay_tear_down),
-    };
-
     first.lock = second.lock = -1;
     log_set_level(LOG_LEVEL_ERROR);
-    return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
+    return sodium_init() < 0 ? 1 : check_run(NULL, NULL);
 }

@@ -89,11 +89,10 @@ static void assert_given(const struct world *world, const size_t *numbers, size_
 }
 
 /* However many connections and addresses a device has, each tick gives one of its requests. */
-static void a_sender_has_one_request_in_a_tick(void **state)
+TEST(a_sender_has_one_request_in_a_tick)
 {
     static const size_t order[] = {0, 8, 9, 1, 10, 2, 3};
     static struct world world;
-    (void)state;
 
     world_init(&world);
     for (size_t i = 0; i < CONNECTIONS; i++) {
@@ -113,10 +112,9 @@ static void a_sender_has_one_request_in_a_tick(void **state)
 }
 
 /* When nothing waits, the loop ends: nothing runs for nobody. */
-static void all_are_given(void **state)
+TEST(all_are_given)
 {
     static struct world world;
-    (void)state;
 
     world_init(&world);
     for (size_t i = 0; i < CONNECTIONS; i++) {
@@ -135,12 +133,11 @@ static void on_answer(uv_timer_t *timer)
 
 /* Of streams some begin in a tick, in the order in which they came, and only while the board has
  * room; pages do not wait for them. */
-static void streams_wait_for_pages(void **state)
+TEST(streams_wait_for_pages)
 {
     enum { STREAMS = TICKS_STREAMS + 6, PAGE = STREAMS };
     static struct world world;
     uv_timer_t answer;
-    (void)state;
 
     world_init(&world);
     world.room = TICKS_STREAMS + 2;
@@ -167,11 +164,10 @@ static void streams_wait_for_pages(void **state)
 }
 
 /* Who goes while the request waits is not given; who goes later is told to the program. */
-static void who_goes_is_not_given(void **state)
+TEST(who_goes_is_not_given)
 {
     static const size_t order[] = {0, 2};
     static struct world world;
-    (void)state;
 
     world_init(&world);
     for (size_t i = 0; i < 3; i++) {
@@ -186,16 +182,4 @@ static void who_goes_is_not_given(void **state)
     send_request(&world, 3, 1, 0);
     send_request(&world, 4, 1, 0); /* waits when the program stops */
     world_end(&world);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_sender_has_one_request_in_a_tick),
-        cmocka_unit_test(all_are_given),
-        cmocka_unit_test(streams_wait_for_pages),
-        cmocka_unit_test(who_goes_is_not_given),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

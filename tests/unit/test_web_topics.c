@@ -28,12 +28,11 @@ static void check_refused(const char *text, const char *expected)
     }
 }
 
-static void test_read(void **state)
+TEST(test_read)
 {
     static const char twenty_one[] = "a,b,c,d,e,f,g,h,i,j,k,l,m,n,o,p,q,r,s,t,u";
     struct topics topics;
     char why[TOPICS_WHY_BYTES];
-    (void)state;
 
     assert_true(topics_read("Coffee,  lost+found ,\tHilfe & Rat", &topics, why));
     assert_int_equal(topics.count, 3);
@@ -115,14 +114,13 @@ static unsigned ones(uint32_t bits)
  * four topics of the place, none to three that were typed, with "right now" and without. The worst
  * mix has one typed topic; one of 28,000 pairs of topics sets the same bits.
  */
-static void test_wrong_topics(void **state)
+TEST(test_wrong_topics)
 {
     struct card card = card_of("v1:wifi=362/2,place=53/8,any=97/4", TOPICS_MAX);
     struct topics_finder *finder = topics_finder_new(&card.topics, &card.host, "place:cafe\n");
     unsigned all_cards = 0;
     unsigned all_wrong = 0;
     struct rng rng;
-    (void)state;
 
     rng_init(&rng);
     assert_non_null(finder);
@@ -157,11 +155,10 @@ static void test_wrong_topics(void **state)
     free(finder);
 }
 
-static void test_other_filters(void **state)
+TEST(test_other_filters)
 {
     static const char *const profiles[] = {"v1:wifi=362/2,place=53/8,any=97/4", "v1:512/4",
                                            "v1:wifi=256/2,topic=96/2,any=160/2"};
-    (void)state;
 
     for (size_t i = 0; i < sizeof(profiles) / sizeof(profiles[0]); i++) {
         for (unsigned epoch = 0; epoch < 2; epoch++) {
@@ -186,15 +183,4 @@ static void test_other_filters(void **state)
     card = card_of(profiles[0], 0);
     assert_null(topics_finder_new(&card.topics, &card.host, ""));
     assert_int_equal(topics_find(NULL, &card.message), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_read),
-        cmocka_unit_test(test_wrong_topics),
-        cmocka_unit_test(test_other_filters),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,10 +38,9 @@ static void assert_url(const char *query, const char *expected)
     assert_string_equal(url, expected);
 }
 
-static void an_empty_query_is_the_newest_messages(void **state)
+TEST(an_empty_query_is_the_newest_messages)
 {
     struct view view = view_of("");
-    (void)state;
 
     assert_int_equal(view.topic_count, 0);
     assert_int_equal(view.order, VIEW_NEWEST);
@@ -52,11 +51,10 @@ static void an_empty_query_is_the_newest_messages(void **state)
     assert_url("", "/");
 }
 
-static void around_here_is_another_view(void **state)
+TEST(around_here_is_another_view)
 {
     struct view here = view_of("t=jazz");
     struct view around = view_of("t=jazz&a=1");
-    (void)state;
 
     assert_false(here.is_hood);
     assert_true(around.is_hood);
@@ -66,10 +64,9 @@ static void around_here_is_another_view(void **state)
     assert_refused("a=2", "a");
 }
 
-static void one_message_may_be_at_another_host(void **state)
+TEST(one_message_may_be_at_another_host)
 {
     struct view view = view_of("at=library");
-    (void)state;
 
     assert_string_equal(view.at, "library");
     assert_true(view.is_hood); /* the way back leads around here */
@@ -80,10 +77,8 @@ static void one_message_may_be_at_another_host(void **state)
                    "at");
 }
 
-static void equal_wishes_are_one_url(void **state)
+TEST(equal_wishes_are_one_url)
 {
-    (void)state;
-
     assert_url("t=Jazz&t=blues", "/?t=blues&t=jazz");
     assert_url("t=blues,+JAZZ,,&o=new&now=0&before=&l=&h=", "/?t=blues&t=jazz");
     assert_url("t=jazz%D8%8Cblues", "/?t=blues&t=jazz");
@@ -96,10 +91,9 @@ static void equal_wishes_are_one_url(void **state)
     assert_url("l=de&before=17&now=1&h=lobby&unknown=x", "/?h=lobby&now=1&before=17&l=de");
 }
 
-static void wrong_fields_are_named(void **state)
+TEST(wrong_fields_are_named)
 {
     char long_topic[200] = "t=";
-    (void)state;
 
     assert_refused("o=far", "o");
     assert_refused("now=yes", "now");
@@ -122,19 +116,16 @@ static void wrong_fields_are_named(void **state)
 }
 
 /* The largest number that a URL can hold is a moment like any other. */
-static void the_last_moment_is_all(void **state)
+TEST(the_last_moment_is_all)
 {
-    (void)state;
-
     assert_url("before=9223372036854775806", "/?before=9223372036854775806");
     assert_url("before=9223372036854775807", "/");
 }
 
-static void place_and_language(void **state)
+TEST(place_and_language)
 {
     struct view a = view_of("t=x&l=de");
     struct view b = view_of("t=x&l=ar");
-    (void)state;
 
     assert_true(view_equal(&a, &b));
     snprintf(b.place, sizeof(b.place), "place:library\n");
@@ -160,14 +151,13 @@ static void append_field(struct rng *rng, char *query, size_t room, const char *
  * What a view writes reads as the same view, and writes the same again; the order of fields, the
  * case of topics and repeated topics do not matter. Every URL fits.
  */
-static void a_url_is_its_view(void **state)
+TEST(a_url_is_its_view)
 {
     static const char *const topics[][2] = {
         {"jazz", "JAZZ"},   {"a b", " A B "}, {"\xC3\xA9t\xC3\xA9", "\xC3\x89T\xC3\x89"},
         {"x&y=z", "X&Y=Z"}, {"100%", "100%"},
     };
     struct rng rng;
-    (void)state;
 
     rng_init(&rng);
     for (int round = 0; round < 3000; round++) {
@@ -210,13 +200,12 @@ static void a_url_is_its_view(void **state)
 }
 
 /* Four topics of 60 characters of a script whose letters have three bytes do not fit together. */
-static void urls_stay_within_their_room(void **state)
+TEST(urls_stay_within_their_room)
 {
     char query[VIEW_URL_BYTES] = "";
     char topic[200] = "";
     char url[VIEW_URL_BYTES];
     struct rng rng;
-    (void)state;
 
     rng_init(&rng);
     for (int i = 0; i < 60; i++) {
@@ -240,20 +229,4 @@ static void urls_stay_within_their_room(void **state)
         }
     }
     assert_refused(query, "t");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(an_empty_query_is_the_newest_messages),
-        cmocka_unit_test(around_here_is_another_view),
-        cmocka_unit_test(one_message_may_be_at_another_host),
-        cmocka_unit_test(equal_wishes_are_one_url),
-        cmocka_unit_test(wrong_fields_are_named),
-        cmocka_unit_test(the_last_moment_is_all),
-        cmocka_unit_test(place_and_language),
-        cmocka_unit_test(a_url_is_its_view),
-        cmocka_unit_test(urls_stay_within_their_room),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

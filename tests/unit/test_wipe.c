@@ -23,9 +23,8 @@ static size_t mapped_blocks(void)
 }
 
 /* A block that free does not overwrite is never of the heap, where the next owner would get it. */
-static void test_large_blocks_are_mapped(void **state)
+TEST(test_large_blocks_are_mapped)
 {
-    (void)state;
     for (size_t bytes = 2 << 20; bytes >= 256 * 1024; bytes /= 2) {
         size_t before = mapped_blocks();
         char *volatile block = malloc(bytes);
@@ -42,12 +41,11 @@ static void *take_block(void *bytes)
 }
 
 /* The heap of another thread would grow by a page at a time, with a system call for each page. */
-static void threads_share_one_heap(void **state)
+TEST(threads_share_one_heap)
 {
     size_t bytes = 5000; /* more than a thread keeps for itself */
     pthread_t thread;
     void *block = NULL;
-    (void)state;
 
 #ifdef __GLIBC__
     char *start = sbrk(0);
@@ -60,14 +58,4 @@ static void threads_share_one_heap(void **state)
     (void)thread, (void)block, (void)bytes;
     skip();
 #endif
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_large_blocks_are_mapped),
-        cmocka_unit_test(threads_share_one_heap),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -57,11 +57,10 @@ static void rebuild_meanwhile(struct fixture *fixture, size_t messages)
 }
 
 /* The first rebuild begins at once, except where one node has all messages. */
-static void the_first_one_is_due_at_once(void **state)
+TEST(the_first_one_is_due_at_once)
 {
     struct fixture fixture;
 
-    (void)state;
     set_up(&fixture, WORTH_MESSAGES_LEAST, WORTH_MESSAGES_LEAST);
     assert_false(look(&fixture));
     come(&fixture, 1);
@@ -71,11 +70,10 @@ static void the_first_one_is_due_at_once(void **state)
 }
 
 /* Without queries a quarter of all messages has to be worn. */
-static void worn_messages_count(void **state)
+TEST(worn_messages_count)
 {
     struct fixture fixture;
 
-    (void)state;
     set_up(&fixture, MANY, 0);
     come(&fixture, MANY / 3 - 2);
     assert_false(look(&fixture));
@@ -85,12 +83,11 @@ static void worn_messages_count(void **state)
 }
 
 /* Queries pay for a rebuild: 1,000 worn messages among 100,000 after 200,000 queries. */
-static void queries_count(void **state)
+TEST(queries_count)
 {
     struct fixture fixture;
     uint64_t asked = 0;
 
-    (void)state;
     set_up(&fixture, MANY, 0);
     ask(&fixture, WORTH_OBSERVED, 5);
     assert_false(look(&fixture));
@@ -104,11 +101,10 @@ static void queries_count(void **state)
 }
 
 /* However expensive queries are: they force no rebuild of an index in which nothing changes. */
-static void queries_alone_force_nothing(void **state)
+TEST(queries_alone_force_nothing)
 {
     struct fixture fixture;
 
-    (void)state;
     set_up(&fixture, MANY, 0);
     ask(&fixture, WORTH_OBSERVED, 5);
     assert_false(look(&fixture));
@@ -122,14 +118,13 @@ static void queries_alone_force_nothing(void **state)
  * Whatever clients do, the messages that are arranged are bounded by what they did: a peer that
  * deposits, removes and asks as it likes forces no rebuilds without end.
  */
-static void the_work_is_bounded(void **state)
+TEST(the_work_is_bounded)
 {
     struct fixture fixture;
     uint64_t arranged = 0;
     uint64_t changes = 0;
     uint64_t compared = 0;
 
-    (void)state;
     set_up(&fixture, 2 * WORTH_MESSAGES_LEAST, 0);
     for (uint32_t i = 0; i < 100000; i++) {
         fixture.counts.worn += i % 3; /* some come, as many go */
@@ -147,11 +142,10 @@ static void the_work_is_bounded(void **state)
 }
 
 /* Where most arranged messages are compared anyway, a rebuild begins later, but it begins. */
-static void little_use_is_worth_less(void **state)
+TEST(little_use_is_worth_less)
 {
     struct fixture fixture;
 
-    (void)state;
     set_up(&fixture, MANY, 0);
     ask(&fixture, WORTH_OBSERVED, 100);
     assert_false(look(&fixture));
@@ -170,11 +164,10 @@ static void little_use_is_worth_less(void **state)
  * A burst is arranged to its end without a query: what came during a rebuild is arranged by one
  * more, which the burst has paid for. A few that came stay as they are.
  */
-static void a_burst_is_arranged_to_its_end(void **state)
+TEST(a_burst_is_arranged_to_its_end)
 {
     struct fixture fixture;
 
-    (void)state;
     set_up(&fixture, 0, 0);
     come(&fixture, MANY * 17 / 20);
     assert_true(look(&fixture));
@@ -196,12 +189,11 @@ static void a_burst_is_arranged_to_its_end(void **state)
  * Queries that compare much come first after a rebuild, and then others that compare little. The
  * worn messages cost the latter most of their time, which is seen.
  */
-static void a_kind_of_queries_hides_no_other(void **state)
+TEST(a_kind_of_queries_hides_no_other)
 {
     struct fixture fixture;
     uint64_t asked = 0;
 
-    (void)state;
     set_up(&fixture, MANY, 0);
     ask(&fixture, WORTH_OBSERVED, 80);
     assert_false(look(&fixture));
@@ -212,20 +204,4 @@ static void a_kind_of_queries_hides_no_other(void **state)
         assert_in_range(asked, 0, 20000);
     }
     assert_in_range(asked, 2000, 20000);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_first_one_is_due_at_once),
-        cmocka_unit_test(worn_messages_count),
-        cmocka_unit_test(queries_count),
-        cmocka_unit_test(queries_alone_force_nothing),
-        cmocka_unit_test(the_work_is_bounded),
-        cmocka_unit_test(little_use_is_worth_less),
-        cmocka_unit_test(a_burst_is_arranged_to_its_end),
-        cmocka_unit_test(a_kind_of_queries_hides_no_other),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

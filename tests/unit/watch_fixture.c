@@ -8,6 +8,7 @@
 #include "daemon/system/container.h"
 #include "daemon/watch/watch.h"
 #include "tests/lib/check.h"
+#include "tests/lib/plain_request.h"
 
 static void note_push(struct watch_client *client, const struct hearsay_match *match)
 {
@@ -224,18 +225,11 @@ void watch_fixture_watch_place(struct watch_fixture *fixture, struct watch_clien
         .filter = {filter_of(place), WATCH_FIXTURE_FILTER_BYTES}};
     struct hearsay_request request = {.id = 5, .name = "watch", .kind = HEARSAY_REQUEST_WATCH};
 
-    request.watch.query = (struct hearsay_query){
-        .host = {fixture->host, fixture->host != NULL ? strlen(fixture->host) : 0},
-        .parts = &part,
-        .part_count = 1,
-        .max_distance_ppm = 500000,
-        .since_ms = INT64_MIN,
-        .until_ms = INT64_MAX,
-        .metric = HEARSAY_METRIC_BITS,
-        .order = HEARSAY_ORDER_SIMILARITY,
-        .scope = HEARSAY_SCOPE_HERE,
-        .with_payload = with_payload,
-    };
+    request.watch.query = plain_query(&part, 1, 0);
+    request.watch.query.host =
+        (struct hearsay_text){fixture->host, fixture->host != NULL ? strlen(fixture->host) : 0};
+    request.watch.query.max_distance_ppm = 500000;
+    request.watch.query.with_payload = with_payload;
     request.watch.after_seq = after_seq == WATCH_FIXTURE_NOW ? UINT64_MAX : (uint64_t)after_seq;
     client->answer = HEARSAY_RESPONSE_PONG;
     handler_handle(fixture->service, &client->client, &request);

@@ -259,6 +259,51 @@ void web_board_stop(struct web_board *fixture)
     fake_server_stop(&fixture->server);
 }
 
+static int set_up(void **state, unsigned upstreams)
+{
+    static struct web_board fixture;
+    web_board_start(&fixture, upstreams);
+    *state = &fixture;
+    return 0;
+}
+
+int web_board_set_up(void **state)
+{
+    return set_up(state, 2);
+}
+
+int web_board_set_up_one(void **state)
+{
+    return set_up(state, 1);
+}
+
+int web_board_tear_down(void **state)
+{
+    web_board_stop(*state);
+    return 0;
+}
+
+void web_board_tell_match(struct web_board *fixture, uint64_t seq)
+{
+    (void)pthread_mutex_lock(&fixture->world.lock);
+    web_board_push_match(&fixture->world, seq);
+    (void)pthread_mutex_unlock(&fixture->world.lock);
+}
+
+void web_board_tell_change(struct web_board *fixture)
+{
+    (void)pthread_mutex_lock(&fixture->world.lock);
+    web_board_push_here_change(&fixture->world);
+    (void)pthread_mutex_unlock(&fixture->world.lock);
+}
+
+void web_board_cut(struct web_board *fixture)
+{
+    (void)pthread_mutex_lock(&fixture->world.lock);
+    (void)shutdown(fixture->world.house_fd, SHUT_RDWR);
+    (void)pthread_mutex_unlock(&fixture->world.lock);
+}
+
 static unsigned told_count;
 
 void web_board_on_done(void *context, const struct board_reply *reply)
@@ -301,10 +346,41 @@ struct view web_board_tea(void)
     return view;
 }
 
-struct web_board_told web_board_list(struct web_board *fixture, const struct view *view)
+struct web_board_told web_board_list_for(struct web_board *fixture, const struct view *view,
+                                         const struct http_address *client)
 {
     struct web_board_told told = {.count = 0};
-    board_list(fixture->board, view, NULL, web_board_on_done, &told);
+    board_list(fixture->board, view, client, web_board_on_done, &told);
+    web_board_wait(fixture, &told);
+    return told;
+}
+
+struct web_board_told web_board_list(struct web_board *fixture, const struct view *view)
+{
+    return web_board_list_for(fixture, view, NULL);
+}
+
+struct web_board_told web_board_get(struct web_board *fixture, const uint8_t *id,
+                                    const struct http_address *client)
+{
+    struct web_board_told told = {.count = 0};
+    board_get(fixture->board, "", id, client, web_board_on_done, &told);
+    web_board_wait(fixture, &told);
+    return told;
+}
+
+struct web_board_told web_board_place(struct web_board *fixture, const struct http_address *client)
+{
+    struct web_board_told told = {.count = 0};
+    board_place(fixture->board, "", client, web_board_on_done, &told);
+    web_board_wait(fixture, &told);
+    return told;
+}
+
+struct web_board_told web_board_write(struct web_board *fixture, const struct board_write *write)
+{
+    struct web_board_told told = {.count = 0};
+    board_write(fixture->board, write, web_board_on_done, &told);
     web_board_wait(fixture, &told);
     return told;
 }
@@ -336,6 +412,14 @@ void web_board_leave(struct web_board *fixture, uint8_t phone, struct web_board_
     const struct board_write message = web_board_message(web_board_phone(phone));
 
     board_write(fixture->board, &message, web_board_on_done, told);
+}
+
+struct web_board_told web_board_left(struct web_board *fixture, uint8_t phone)
+{
+    struct web_board_told told = {.count = 0};
+    web_board_leave(fixture, phone, &told);
+    web_board_wait(fixture, &told);
+    return told;
 }
 
 unsigned web_board_look(struct web_board *fixture, const unsigned *number)

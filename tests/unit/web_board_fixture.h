@@ -14,6 +14,7 @@
 #include <uv.h>
 
 #include "client/web/board.h"
+#include "tests/lib/check.h"
 #include "tests/lib/fake_server.h"
 
 enum { WEB_BOARD_PER_PAGE = 2, WEB_BOARD_CACHE_MS = 60000 };
@@ -97,8 +98,33 @@ void web_board_start(struct web_board *fixture, unsigned upstreams);
 /* Stops the board, where there is one, the loop and hearsayd; checks that no handle is left. */
 void web_board_stop(struct web_board *fixture);
 
+/* A test with a board with two connections for phones, or with one; stopped afterwards. */
+#define WEB_BOARD_TEST(name) \
+    TEST_OF(name, struct web_board *fixture, web_board_set_up, web_board_tear_down)
+#define WEB_BOARD_TEST_OF_ONE(name) \
+    TEST_OF(name, struct web_board *fixture, web_board_set_up_one, web_board_tear_down)
+int web_board_set_up(void **state);
+int web_board_set_up_one(void **state);
+int web_board_tear_down(void **state);
+
 /* Waits until something happens in the loop; the test fails when nothing does. */
 void web_board_turn(struct web_board *fixture);
+
+/* Turns while a condition holds. */
+#define WEB_BOARD_WHILE(fixture, condition) \
+    do {                                    \
+        while (condition) {                 \
+            web_board_turn(fixture);        \
+        }                                   \
+    } while (0)
+
+/* Writes a field of the world, under its lock. */
+#define WEB_BOARD_SET(fixture, field, value)                \
+    do {                                                    \
+        (void)pthread_mutex_lock(&(fixture)->world.lock);   \
+        (fixture)->world.field = (value);                   \
+        (void)pthread_mutex_unlock(&(fixture)->world.lock); \
+    } while (0)
 
 /* Reads a number of the world, under its lock. */
 unsigned web_board_look(struct web_board *fixture, const unsigned *number);
@@ -106,6 +132,13 @@ unsigned web_board_look(struct web_board *fixture, const unsigned *number);
 /* hearsayd tells the board of a match, or of labels that changed. Under the lock. */
 void web_board_push_match(struct web_board_world *world, uint64_t seq);
 void web_board_push_here_change(struct web_board_world *world);
+
+/* The same, without the lock. */
+void web_board_tell_match(struct web_board *fixture, uint64_t seq);
+void web_board_tell_change(struct web_board *fixture);
+
+/* Cuts the board's connection without on_behalf. */
+void web_board_cut(struct web_board *fixture);
 
 /* The board's answer goes to a struct web_board_told. */
 void web_board_on_done(void *context, const struct board_reply *reply);
@@ -122,10 +155,23 @@ struct http_address web_board_phone(uint8_t last);
 /* Asks for a list, and waits for it. */
 struct web_board_told web_board_list(struct web_board *fixture, const struct view *view);
 
+/* The same on behalf of a phone (NULL: nobody); for one message; and for the labels of a place. */
+struct web_board_told web_board_list_for(struct web_board *fixture, const struct view *view,
+                                         const struct http_address *client);
+struct web_board_told web_board_get(struct web_board *fixture, const uint8_t *id,
+                                    const struct http_address *client);
+struct web_board_told web_board_place(struct web_board *fixture, const struct http_address *client);
+
+/* Writes, and waits for what becomes of it. */
+struct web_board_told web_board_write(struct web_board *fixture, const struct board_write *write);
+
 /* A message about tea. */
 struct board_write web_board_message(struct http_address client);
 
 /* A phone leaves it; does not wait. */
 void web_board_leave(struct web_board *fixture, uint8_t phone, struct web_board_told *told);
+
+/* The same, and waits. */
+struct web_board_told web_board_left(struct web_board *fixture, uint8_t phone);
 
 #endif

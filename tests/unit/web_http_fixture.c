@@ -225,6 +225,29 @@ void web_http_stop(struct web_http *web)
     }
 }
 
+void web_http_finish(struct web_http *web)
+{
+    while (web->client_count > 0) {
+        web_http_close(web, web->clients[0]);
+    }
+    web_http_await_connections(web, 0);
+    web_http_stop(web);
+}
+
+int web_http_set_up(void **state)
+{
+    static struct web_http web;
+    web_http_start(&web, NULL);
+    *state = &web;
+    return 0;
+}
+
+int web_http_tear_down(void **state)
+{
+    web_http_finish(*state);
+    return 0;
+}
+
 /* Waits for the server or, where `client` is not negative, for `events` of the client; then lets
  * the server run. */
 static void web_turn(struct web_http *web, int client, short events)
@@ -291,6 +314,42 @@ int web_http_connect(struct web_http *web, unsigned last)
         assert_int_equal(bind(client, (struct sockaddr *)&from, sizeof(from)), 0);
     }
     assert_int_equal(connect(client, (struct sockaddr *)&address, bytes), 0);
+    assert_true(web->client_count < WEB_HTTP_CLIENTS);
+    web->clients[web->client_count++] = client;
+    return client;
+}
+
+void web_http_close(struct web_http *web, int client)
+{
+    size_t i = 0;
+    while (i < web->client_count && web->clients[i] != client) {
+        i++;
+    }
+    assert_true(i < web->client_count);
+    web->clients[i] = web->clients[--web->client_count];
+    (void)close(client);
+}
+
+int web_http_ask(struct web_http *web, unsigned last)
+{
+    int client = web_http_connect(web, last);
+    (void)web_http_say(web, client, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    return client;
+}
+
+int web_http_ask_later(struct web_http *web)
+{
+    web->manner = WEB_HTTP_LATER;
+    int client = web_http_ask(web, 0);
+    web_http_await(web, &web->request_count, 1);
+    return client;
+}
+
+int web_http_begin_stream(struct web_http *web)
+{
+    web->manner = WEB_HTTP_STREAM;
+    int client = web_http_ask(web, 0);
+    (void)web_http_read(web, client, "\r\n\r\n");
     return client;
 }
 
@@ -371,7 +430,7 @@ const char *web_http_exchange(struct web_http *web, const void *bytes, size_t co
     int client = web_http_connect(web, 0);
     (void)web_http_send(web, client, bytes, count); /* the server may close before it has all */
     const char *text = web_http_read(web, client, NULL);
-    (void)close(client);
+    web_http_close(web, client);
     return text;
 }
 

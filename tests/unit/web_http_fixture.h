@@ -8,6 +8,7 @@
 #define TESTS_UNIT_WEB_HTTP_FIXTURE_H
 
 #include "client/web/http.h"
+#include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 
 #include <stdbool.h>
@@ -16,7 +17,11 @@
 
 #include <uv.h>
 
-enum { WEB_HTTP_TEXT_BYTES = 64 * 1024, WEB_HTTP_IPV6 = 0x10000 /* for web_http_connect */ };
+enum {
+    WEB_HTTP_TEXT_BYTES = 64 * 1024,
+    WEB_HTTP_CLIENTS = 512, /* that are open at a time, at most */
+    WEB_HTTP_IPV6 = 0x10000 /* for web_http_connect */
+};
 
 /* What the program does with a request. */
 enum web_http_manner {
@@ -38,6 +43,8 @@ struct web_http {
     struct http_stream *stream;
     struct http_address client; /* of the last request */
     size_t request_count, gone_count, closed_count;
+    int clients[WEB_HTTP_CLIENTS]; /* that are open */
+    size_t client_count;
 };
 
 struct web_http_setup {
@@ -52,6 +59,14 @@ void web_http_start(struct web_http *web, const struct web_http_setup *setup);
 
 /* Stops, and checks that the server holds no memory and the loop no handle. */
 void web_http_stop(struct web_http *web);
+
+/* The same; before, closes all clients, and the server has to notice. */
+void web_http_finish(struct web_http *web);
+
+/* A test with a server that was begun without a set-up, and is finished afterwards. */
+#define WEB_HTTP_TEST(name) TEST_OF(name, struct web_http *web, web_http_set_up, web_http_tear_down)
+int web_http_set_up(void **state);
+int web_http_tear_down(void **state);
 
 /* Lets the server's time go on. */
 void web_http_pass(unsigned ms);
@@ -70,6 +85,14 @@ void web_http_await_connections(struct web_http *web, size_t count);
 
 /* A client's connection, from 127.0.0.`last`; 0: any; WEB_HTTP_IPV6: from ::1. */
 int web_http_connect(struct web_http *web, unsigned last);
+void web_http_close(struct web_http *web, int client);
+
+/* Connects and sends a GET without anything: see web_http_connect for `last`. */
+int web_http_ask(struct web_http *web, unsigned last);
+
+/* The same, and the request is in `waiting`; or its stream, whose head is read, in `stream`. */
+int web_http_ask_later(struct web_http *web);
+int web_http_begin_stream(struct web_http *web);
 
 /* Sends while the server runs. False: the server has closed the connection. */
 bool web_http_send(struct web_http *web, int client, const void *bytes, size_t count);

@@ -58,9 +58,8 @@ static const char *string_of(const json_t *entry, const char *name)
 }
 
 /* Sightings: the address in every form, the levels at every edge. */
-static void test_wifi(void **state)
+TEST(test_wifi)
 {
-    (void)state;
     struct hearsay_context *context = new_context();
     struct hearsay_error error;
     size_t at = 0;
@@ -85,9 +84,8 @@ static void test_wifi(void **state)
 }
 
 /* Positions: cells of every length, their edges and middles, the poles, and 180 degrees. */
-static void test_positions(void **state)
+TEST(test_positions)
 {
-    (void)state;
     struct hearsay_context *context = new_context();
     struct hearsay_error error;
     size_t at = 0;
@@ -110,9 +108,8 @@ static void test_positions(void **state)
     hearsay_context_free(context);
 }
 
-static void test_times(void **state)
+TEST(test_times)
 {
-    (void)state;
     struct hearsay_context *context = new_context();
     size_t at = 0;
     json_t *entry = NULL;
@@ -125,9 +122,8 @@ static void test_times(void **state)
     hearsay_context_free(context);
 }
 
-static void test_topics(void **state)
+TEST(test_topics)
 {
-    (void)state;
     struct hearsay_context *context = new_context();
     struct hearsay_error error;
     size_t at = 0;
@@ -147,9 +143,8 @@ static void test_topics(void **state)
 }
 
 /* A percentage of NetworkManager, and the way back by its own formula. */
-static void test_percent(void **state)
+TEST(test_percent)
 {
-    (void)state;
     const json_t *table = cases("percent_to_dbm");
     assert_int_equal(json_array_size(table), 101);
     for (int percent = 0; percent <= 100; percent++) {
@@ -182,9 +177,8 @@ static void check_scan(struct hearsay_context *context, const json_t *entry, boo
     assert_int_equal(left_out.weaker + left_out.no_address + left_out.no_strength, 0);
 }
 
-static void test_scans(void **state)
+TEST(test_scans)
 {
-    (void)state;
     struct hearsay_context *context = new_context();
     struct hearsay_error error;
     size_t at = 0;
@@ -231,18 +225,13 @@ static void test_scans(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_wifi),    cmocka_unit_test(test_positions),
-        cmocka_unit_test(test_times),   cmocka_unit_test(test_topics),
-        cmocka_unit_test(test_percent), cmocka_unit_test(test_scans),
-    };
     json_error_t error;
     vectors = argc == 2 ? json_load_file(argv[1], 0, &error) : NULL;
     if (vectors == NULL) {
         (void)fprintf(stderr, "usage: test_builder builder.json\n");
         return 2;
     }
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = check_run(NULL, NULL);
     json_decref(vectors);
     return failed;
 }

@@ -176,29 +176,22 @@ static void for_each_row(const char *list, void (*check)(const json_t *row))
     json_decref(vectors);
 }
 
-static void test_good_frames_mean_what_was_meant(void **state)
+TEST(test_good_frames_mean_what_was_meant)
 {
-    (void)state;
     for_each_row("good", check_good);
 }
 
-static void test_bad_frames_have_their_outcomes(void **state)
+TEST(test_bad_frames_have_their_outcomes)
 {
-    (void)state;
     for_each_row("bad", check_bad);
 }
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good_frames_mean_what_was_meant),
-        cmocka_unit_test(test_bad_frames_have_their_outcomes),
-    };
-
     if (argc != 2) {
         (void)fprintf(stderr, "usage: test_frames frames.json\n");
         return 2;
     }
     vectors_path = argv[1];
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return check_run(NULL, NULL);
 }

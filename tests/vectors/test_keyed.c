@@ -65,9 +65,8 @@ static void read_keys(const json_t *entry, struct keys *out)
 }
 
 /* A secret becomes a key by Argon2id with our numbers. */
-static void test_groups(void **state)
+TEST(test_groups)
 {
-    (void)state;
     size_t at = 0;
     json_t *entry = NULL;
     json_array_foreach(cases("groups", 3), at, entry)
@@ -82,9 +81,8 @@ static void test_groups(void **state)
     }
 }
 
-static void test_labels(void **state)
+TEST(test_labels)
 {
-    (void)state;
     size_t at = 0;
     json_t *entry = NULL;
     json_array_foreach(cases("labels", 9), at, entry)
@@ -100,9 +98,8 @@ static void test_labels(void **state)
     }
 }
 
-static void test_contexts(void **state)
+TEST(test_contexts)
 {
-    (void)state;
     size_t at = 0;
     json_t *entry = NULL;
     json_array_foreach(cases("contexts", 150), at, entry)
@@ -129,9 +126,8 @@ static void test_contexts(void **state)
 }
 
 /* Sealed with the vector's nonce it is the vector, and it opens again. */
-static void test_sealed(void **state)
+TEST(test_sealed)
 {
-    (void)state;
     size_t at = 0;
     json_t *entry = NULL;
     json_array_foreach(cases("sealed", 7), at, entry)
@@ -175,9 +171,8 @@ static void test_sealed(void **state)
     }
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
-    (void)state;
     size_t at = 0;
     json_t *entry = NULL;
     json_array_foreach(cases("refused", 8), at, entry)
@@ -202,11 +197,6 @@ static void test_refused(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_groups),   cmocka_unit_test(test_labels),
-        cmocka_unit_test(test_contexts), cmocka_unit_test(test_sealed),
-        cmocka_unit_test(test_refused),
-    };
     json_error_t error;
 
     vectors = argc == 2 ? json_load_file(argv[1], 0, &error) : NULL;
@@ -214,7 +204,7 @@ int main(int argc, char **argv)
         (void)fprintf(stderr, "usage: %s keyed.json\n", argv[0]);
         return 2;
     }
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = check_run(NULL, NULL);
     json_decref(vectors);
     return failed;
 }

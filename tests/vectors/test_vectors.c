@@ -131,14 +131,13 @@ static void check_size(const json_t *size, struct hash128 hash)
     check_stored(size, filter, m);
 }
 
-static void test_labels(void **state)
+TEST(test_labels)
 {
     json_t *root = load("labels.json");
     const json_t *entries = field(root, "labels");
     size_t i = 0;
     const json_t *entry = NULL;
 
-    (void)state;
     assert_true(json_array_size(entries) >= 30);
     json_array_foreach(entries, i, entry)
     {
@@ -163,14 +162,13 @@ static void test_labels(void **state)
     json_decref(root);
 }
 
-static void test_contexts(void **state)
+TEST(test_contexts)
 {
     json_t *root = load("labels.json");
     const json_t *contexts = field(root, "contexts");
     size_t i = 0;
     const json_t *context = NULL;
 
-    (void)state;
     assert_true(json_array_size(contexts) >= 10);
     json_array_foreach(contexts, i, context)
     {
@@ -211,14 +209,13 @@ static void check_bits(const json_t *pair, const uint64_t *a, const uint64_t *b,
     assert_int_equal(similarity_ppm(s), number(pair, "similarity_ppm"));
 }
 
-static void test_distances(void **state)
+TEST(test_distances)
 {
     json_t *root = load("distances.json");
     const json_t *pairs = field(root, "pairs");
     size_t i = 0;
     const json_t *pair = NULL;
 
-    (void)state;
     assert_true(json_array_size(pairs) >= 100);
     json_array_foreach(pairs, i, pair)
     {
@@ -247,13 +244,12 @@ static uint32_t phi_between(const struct profile *profile, const uint64_t *askin
     return s.shared;
 }
 
-static void test_phi(void **state)
+TEST(test_phi)
 {
     json_t *root = load("phi.json");
     size_t i = 0;
     const json_t *pair = NULL;
 
-    (void)state;
     assert_true(json_array_size(field(root, "pairs")) >= 300);
     json_array_foreach(field(root, "pairs"), i, pair)
     {
@@ -276,13 +272,12 @@ static void test_phi(void **state)
 
 /* ---- sections ---- */
 
-static void test_section_profiles(void **state)
+TEST(test_section_profiles)
 {
     json_t *root = load("sections.json");
     size_t i = 0;
     const json_t *entry = NULL;
 
-    (void)state;
     assert_true(json_array_size(field(root, "profiles")) >= 10);
     json_array_foreach(field(root, "profiles"), i, entry)
     {
@@ -318,13 +313,12 @@ static void test_section_profiles(void **state)
     json_decref(root);
 }
 
-static void test_section_contexts(void **state)
+TEST(test_section_contexts)
 {
     json_t *root = load("sections.json");
     size_t i = 0;
     const json_t *context = NULL;
 
-    (void)state;
     assert_true(json_array_size(field(root, "contexts")) >= 40);
     json_array_foreach(field(root, "contexts"), i, context)
     {
@@ -358,13 +352,12 @@ static void test_section_contexts(void **state)
     json_decref(root);
 }
 
-static void test_section_pairs(void **state)
+TEST(test_section_pairs)
 {
     json_t *root = load("sections.json");
     size_t i = 0;
     const json_t *pair = NULL;
 
-    (void)state;
     assert_true(json_array_size(field(root, "pairs")) >= 15);
     json_array_foreach(field(root, "pairs"), i, pair)
     {
@@ -404,13 +397,12 @@ static void check_ids(const json_t *ids, const struct scalable_slice *slices, ui
     }
 }
 
-static void test_slices(void **state)
+TEST(test_slices)
 {
     json_t *root = load("slices.json");
     size_t f = 0;
     const json_t *filter = NULL;
 
-    (void)state;
     assert_true(json_array_size(field(root, "filters")) >= 5);
     json_array_foreach(field(root, "filters"), f, filter)
     {
@@ -439,17 +431,10 @@ static void test_slices(void **state)
 
 int main(int argc, char **argv)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_labels),           cmocka_unit_test(test_contexts),
-        cmocka_unit_test(test_distances),        cmocka_unit_test(test_section_profiles),
-        cmocka_unit_test(test_section_contexts), cmocka_unit_test(test_section_pairs),
-        cmocka_unit_test(test_slices),           cmocka_unit_test(test_phi),
-    };
-
     if (argc != 2) {
         (void)fprintf(stderr, "usage: %s FOLDER\n", argv[0]);
         return 2;
     }
     folder = argv[1];
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return check_run(NULL, NULL);
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""hearsay-bench thesis and index, from outside.
+"""thesis.py, and hearsay-bench's thesis and index, from outside.
 
     check_thesis.py --bench FILE --dir DIR               a small run; its CSV is computed anew here
     check_thesis.py --bench FILE --dir DIR --published   the published figures that it prints, from
@@ -74,16 +74,27 @@ def distance(left, right):
     return 1 - bin(left & right).count("1") / bin(left | right).count("1")
 
 
-def run(bench, *arguments, env=None):
-    wrapper = os.environ.get("HEARSAY_WRAPPER", "").split()  # an emulator
+def emulator():
+    wrapper = os.environ.get("HEARSAY_WRAPPER", "").split()
     if wrapper:
-        wrapper[0] = shutil.which(wrapper[0])  # `env` may have another PATH
-    return subprocess.run([*wrapper, bench, *map(str, arguments)], capture_output=True, text=True, env=env,
+        wrapper[0] = shutil.which(wrapper[0])  # a test may have another PATH
+    return wrapper
+
+
+def run(bench, *arguments, env=None):
+    return subprocess.run([*emulator(), bench, *map(str, arguments)], capture_output=True, text=True, env=env,
                           timeout=600, check=False)
 
 
+def evaluate(bench, *arguments, env=None):
+    """thesis.py"""
+    command = [sys.executable, "-B", pathlib.Path(__file__).with_name("thesis.py"), " ".join([*emulator(), bench])]
+    return subprocess.run([*command, *map(str, arguments)], capture_output=True, text=True, env=env, timeout=600,
+                          check=False)
+
+
 def thesis(bench, directory, words, *arguments):
-    done = run(bench, "thesis", "--words", words, "--csv", directory, *arguments)
+    done = evaluate(bench, "--words", words, "--csv", directory, *arguments)
     expect(done.returncode == 0, f"thesis {arguments} failed: {done.stderr}")
     return done.stdout, read_rows(directory / "figures.csv"), read_rows(directory / "answers.csv")
 
@@ -214,10 +225,10 @@ def check_refusals(bench, directory):
             (("list", "more"), "more is no option")):
         done = run(bench, *arguments)
         expect(done.returncode != 0 and words in done.stderr, f"{arguments}: {done.stderr}")
-    for command in ("thesis", "index"):
-        done = run(bench, command, "--plot", directory / "plots", env={"PATH": "/nonexistent"})
-        expect(done.returncode != 0 and "gnuplot-nox" in done.stderr, f"{command}: {done.stderr}")
-    for command, option in (("thesis", "--plot"), ("index", "--plot"), ("arrange", "--noise"),
+    for done in (run(bench, "index", "--plot", directory / "plots", env={"PATH": "/nonexistent"}),
+                 evaluate(bench, "--plot", directory / "plots", env={"PATH": "/nonexistent"})):
+        expect(done.returncode != 0 and "gnuplot-nox" in done.stderr, done.stderr)
+    for command, option in (("thesis", "--query-count"), ("index", "--plot"), ("arrange", "--noise"),
                             ("epochs", "--skewed"), ("watch", "--radius"), ("load", "--attack"),
                             ("list", "--hearsayd")):
         done = run(bench, command, "--help")
@@ -232,8 +243,7 @@ def check_plots(bench, directory):
     done = run(bench, "index", "--workload", "venue", "-n", 300, "-m", 256, "-d", 2,
                "--query-count", 5, "--plot", plots)
     expect(done.returncode == 0, done.stderr)
-    done = run(bench, "thesis", "-n", "10,100", "--query-count", 2, "--words", directory / "words",
-               "--plot", plots)
+    done = evaluate(bench, "-n", "10,100", "--query-count", 2, "--words", directory / "words", "--plot", plots)
     expect(done.returncode == 0, done.stderr)
     names = ["index-time", "index-bytes"] + [
         f"thesis-{what}-{bits}" for bits, _ in SETTINGS
@@ -246,7 +256,7 @@ def check_plots(bench, directory):
 
 
 def check_published(bench, directory, data):
-    """The constants in thesis_published.c, by what is printed of them."""
+    """The constants in published.py, by what is printed of them."""
     if not (data / "nn_256.csv").is_file():
         print(f"skipped: the thesis's result files are not in {data}")
         sys.exit(SKIPPED)

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "core/filter/bloom.h"
-#include "tests/bench/thesis_tree.h"
+#include "tests/thesis/tree.h"
 
 double thesis_distance(const uint64_t *a, const uint64_t *b, size_t words)
 {

@@ -16,8 +16,8 @@
  * root, and the superset key comes from supersets (the program tests for subsets in both cases).
  * docs/thesis.md lists the differences. Not thread-safe.
  */
-#ifndef TESTS_BENCH_THESIS_TREE_H
-#define TESTS_BENCH_THESIS_TREE_H
+#ifndef TESTS_THESIS_TREE_H
+#define TESTS_THESIS_TREE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,7 +39,7 @@ struct thesis_entry {
  * element more than a node may have, for the moment before the node is split.
  */
 struct thesis_node {
-    struct thesis_node *parent; /* NULL at the root; the next one in the list of spare nodes */
+    struct thesis_node *parent; /* NULL at the root */
     struct thesis_node *prev;   /* leaves only */
     struct thesis_node *next;
     uint32_t count; /* of keys; an inner node has one child more */
@@ -57,23 +57,22 @@ struct thesis_tree {
     size_t words; /* of a filter */
     struct thesis_node *root;
     struct thesis_node *first; /* the leftmost leaf */
-    struct thesis_node *spare;
-    size_t spares;
-    size_t filters; /* in the leaves, those inserted twice counted twice */
-    size_t nodes;   /* each with one union filter */
-    uint64_t tests; /* for subset or superset, by insertions so far */
+    size_t filters;            /* in the leaves, those inserted twice counted twice */
+    size_t nodes;              /* each with one union filter */
+    uint64_t tests;            /* for subset or superset, by insertions so far */
 };
 
-/* Returns an empty tree for filters of `words` 64-bit words, or NULL if there is no memory. */
+/* Returns an empty tree for filters of `words` 64-bit words. Without memory the program ends, here
+ * and below. */
 struct thesis_tree *thesis_tree_new(size_t words);
 void thesis_tree_free(struct thesis_tree *tree); /* NULL is fine */
 
 /*
  * Inserts a filter under a key that must be free (thesis_tree_has). The filter is borrowed and must
- * outlive the tree. Returns 0, or -1 if there is no memory: nothing has changed then. O(log n).
+ * outlive the tree. O(log n).
  */
-int thesis_tree_insert(struct thesis_tree *tree, int64_t key, uint32_t number,
-                       const uint64_t *filter);
+void thesis_tree_insert(struct thesis_tree *tree, int64_t key, uint32_t number,
+                        const uint64_t *filter);
 bool thesis_tree_has(const struct thesis_tree *tree, int64_t key);
 
 /*
@@ -86,10 +85,9 @@ void thesis_tree_set_keys(struct thesis_tree *tree, const uint64_t *filter, int6
 
 /*
  * Inserts a filter as the thesis does: under its subset key, and once more under its superset key
- * if the two keys differ. Returns -1 if there is no memory: the filter may be in the tree once
- * then. O(n).
+ * if the two keys differ. O(n).
  */
-int thesis_tree_insert_as_sets(struct thesis_tree *tree, uint32_t number, const uint64_t *filter);
+void thesis_tree_insert_as_sets(struct thesis_tree *tree, uint32_t number, const uint64_t *filter);
 
 /* Returns the bytes of the tree, without the filters that the tree borrows. */
 size_t thesis_tree_bytes(const struct thesis_tree *tree);

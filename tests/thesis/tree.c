@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "tests/bench/thesis_tree.h"
+#include "tests/thesis/tree.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -16,9 +16,10 @@ struct thesis_tree *thesis_tree_new(size_t words)
 {
     struct thesis_tree *tree = calloc(1, sizeof(*tree));
 
-    if (tree != NULL) {
-        tree->words = words;
+    if (tree == NULL) {
+        abort();
     }
+    tree->words = words;
     return tree;
 }
 
@@ -39,47 +40,24 @@ void thesis_tree_free(struct thesis_tree *tree)
         return;
     }
     free_nodes(tree->root);
-    while (tree->spare != NULL) {
-        struct thesis_node *next = tree->spare->parent;
-
-        free(tree->spare);
-        tree->spare = next;
-    }
     free(tree);
 }
 
 size_t thesis_tree_bytes(const struct thesis_tree *tree)
 {
-    return sizeof(*tree) + (tree->nodes + tree->spares) * node_bytes(tree);
+    return sizeof(*tree) + tree->nodes * node_bytes(tree);
 }
 
 /* ---- nodes ---- */
 
-/* So that an insertion, once begun, cannot fail. */
-static int reserve(struct thesis_tree *tree, size_t count)
+static struct thesis_node *new_node(struct thesis_tree *tree, bool is_leaf)
 {
-    while (tree->spares < count) {
-        struct thesis_node *node = malloc(node_bytes(tree));
+    struct thesis_node *node = calloc(1, node_bytes(tree));
 
-        if (node == NULL) {
-            return -1;
-        }
-        node->parent = tree->spare;
-        tree->spare = node;
-        tree->spares++;
+    if (node == NULL) {
+        abort(); /* a measurement without memory is none */
     }
-    return 0;
-}
-
-static struct thesis_node *take_spare(struct thesis_tree *tree, bool is_leaf)
-{
-    struct thesis_node *node = tree->spare;
-
-    assert(node != NULL);
-    tree->spare = node->parent;
-    tree->spares--;
     tree->nodes++;
-    memset(node, 0, node_bytes(tree));
     node->is_leaf = is_leaf;
     return node;
 }
@@ -158,7 +136,7 @@ static void put_child(struct thesis_node *node, int64_t key, struct thesis_node 
 static struct thesis_node *split_leaf(struct thesis_tree *tree, struct thesis_node *leaf,
                                       int64_t *out_key)
 {
-    struct thesis_node *right = take_spare(tree, true);
+    struct thesis_node *right = new_node(tree, true);
 
     right->count = leaf->count - THESIS_DEGREE;
     memcpy(right->keys, leaf->keys + THESIS_DEGREE, right->count * sizeof(*right->keys));
@@ -181,7 +159,7 @@ static struct thesis_node *split_leaf(struct thesis_tree *tree, struct thesis_no
 static struct thesis_node *split_inner(struct thesis_tree *tree, struct thesis_node *node,
                                        int64_t *out_key)
 {
-    struct thesis_node *right = take_spare(tree, false);
+    struct thesis_node *right = new_node(tree, false);
     const uint32_t first = THESIS_DEGREE + 1;
 
     right->count = node->count - first;
@@ -208,7 +186,7 @@ static struct thesis_node *settle(struct thesis_tree *tree, struct thesis_node *
     unite(tree, node, node->united);
     unite(tree, right, right->united);
     if (node->parent == NULL) {
-        struct thesis_node *root = take_spare(tree, false);
+        struct thesis_node *root = new_node(tree, false);
 
         root->children[0] = node;
         node->parent = root;
@@ -219,23 +197,15 @@ static struct thesis_node *settle(struct thesis_tree *tree, struct thesis_node *
     return node->parent;
 }
 
-int thesis_tree_insert(struct thesis_tree *tree, int64_t key, uint32_t number,
-                       const uint64_t *filter)
+void thesis_tree_insert(struct thesis_tree *tree, int64_t key, uint32_t number,
+                        const uint64_t *filter)
 {
     const struct thesis_entry entry = {.filter = filter, .number = number};
     struct thesis_node *leaf = leaf_for(tree, key);
-    size_t needed = 1; /* a root */
 
     assert(!thesis_tree_has(tree, key));
-    for (struct thesis_node *node = leaf; node != NULL && node->count == THESIS_KEYS;
-         node = node->parent) {
-        needed++;
-    }
-    if (reserve(tree, needed) != 0) {
-        return -1;
-    }
     if (leaf == NULL) {
-        leaf = tree->root = tree->first = take_spare(tree, true);
+        leaf = tree->root = tree->first = new_node(tree, true);
     }
     for (struct thesis_node *node = leaf; node != NULL; node = node->parent) {
         bloom_union(node->united, node->united, filter, tree->words);
@@ -245,7 +215,6 @@ int thesis_tree_insert(struct thesis_tree *tree, int64_t key, uint32_t number,
     for (struct thesis_node *node = leaf; node != NULL;) {
         node = settle(tree, node);
     }
-    return 0;
 }
 
 /* ---- as sets ---- */
@@ -307,16 +276,16 @@ void thesis_tree_set_keys(struct thesis_tree *tree, const uint64_t *filter, int6
     *out_superset_key = below.there ? free_key_near(tree, below.key) : least;
 }
 
-int thesis_tree_insert_as_sets(struct thesis_tree *tree, uint32_t number, const uint64_t *filter)
+void thesis_tree_insert_as_sets(struct thesis_tree *tree, uint32_t number, const uint64_t *filter)
 {
     int64_t subset_key = 0;
     int64_t superset_key = 0;
 
     thesis_tree_set_keys(tree, filter, &subset_key, &superset_key);
-    if (thesis_tree_insert(tree, subset_key, number, filter) != 0) {
-        return -1;
+    thesis_tree_insert(tree, subset_key, number, filter);
+    if (superset_key != subset_key) {
+        thesis_tree_insert(tree, superset_key, number, filter);
     }
-    return superset_key == subset_key ? 0 : thesis_tree_insert(tree, superset_key, number, filter);
 }
 
 /* ---- the checker ---- */
