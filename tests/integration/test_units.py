@@ -33,6 +33,7 @@ FOLDER = os.path.dirname(os.path.abspath(__file__))
 DAEMON_UNIT = os.environ.get("HEARSAY_UNIT", "build/systemd/hearsayd.service")
 WEB_UNIT = os.path.join(os.path.dirname(DAEMON_UNIT), "hearsay-web.service")
 MODERATE_UNIT = os.path.join(os.path.dirname(DAEMON_UNIT), "hearsay-moderate.service")
+NOTIFY_UNIT = os.path.join(os.path.dirname(DAEMON_UNIT), "hearsay-notify@.service")
 SOURCES = os.path.join(FOLDER, "../../systemd")
 GATEWAY = "/run/hearsay-web/gateway.sock"  # the default of hearsay-web
 
@@ -49,7 +50,7 @@ def built_with_systemd():
 def test_systemd_has_no_complaint(tmp_path):
     """No unknown setting, no wrong value; verify tells by words, not by its exit code."""
     for unit, program in ((DAEMON_UNIT, conftest.HEARSAYD), (WEB_UNIT, web_runner.HEARSAY_WEB),
-                          (MODERATE_UNIT, web_runner.HEARSAY_WEB)):
+                          (MODERATE_UNIT, web_runner.HEARSAY_WEB), (NOTIFY_UNIT, conftest.HEARSAY)):
         with open(unit, encoding="utf-8") as file:
             text = re.sub(r"^(Exec\w+)=\S*/hearsay\S*", rf"\1={conftest.binary(program)}",
                           file.read(), flags=re.M)
