@@ -213,12 +213,13 @@ class Phone:
         self.open(self.place, path)
 
     def find(self, what, among="a|button|summary|label"):
-        """A selector of CSS, or `=` and the words on a link, a button or a label."""
+        """A selector of CSS, or `=` and the words on a link, a button or a label: one that is seen, if there is."""
         if not what.startswith("="):
             return self.driver.find_element(By.CSS_SELECTOR, what)
         tags = " or ".join(f"self::{tag}" for tag in among.split("|"))
-        return self.driver.find_element(
-            By.XPATH, f'//*[{tags}][normalize-space()="{what[1:]}" and not(@hidden)]')
+        path = f'//*[{tags}][normalize-space()="{what[1:]}" and not(@hidden)]'
+        seen = [one for one in self.driver.find_elements(By.XPATH, path) if one.is_displayed()]
+        return seen[0] if seen else self.driver.find_element(By.XPATH, path)
 
     def all(self, selector):
         return self.driver.find_elements(By.CSS_SELECTOR, selector)

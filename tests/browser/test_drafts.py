@@ -152,6 +152,8 @@ def test_the_mask(phone, place):
 def test_another_language_without_script(phone, place):
     phone.script(False)
     phone.open(place, "/?l=de")
+    phone.tap("#text")
+    assert not phone.has("#leave [name=to]"), "without a text the links of the page do"
     phone.fill("#text", "Gibt es hier ein Klavier?")
     phone.unfold("#leave details")
     phone.fill("#t", "jazz")

@@ -121,7 +121,7 @@ def test_the_form_goes_and_comes(phone, place):
         operator.call(wire.pb.Accept(mode="review"))
         phone.until(lambda: phone.has("form#leave"), "the form comes")
         assert "The operator looks at each message first" in phone.text("#who")
-        assert phone.has("=Leave a message")
+        assert phone.has("=Leave it here")
         phone.find("#text").send_keys("age")
         phone.follow("form#leave button")
         assert phone.heading == "Your message waits for the operator"
