@@ -137,6 +137,25 @@ static void test_messages(void **state)
     MESSAGE("</p><script>", 0, 0, true, "<p dir=\"auto\">&lt;/p&gt;&lt;script&gt;</p>");
 }
 
+/* The first line that is not blank goes into an element that the caller has begun. */
+static void test_message_within(void **state)
+{
+    static const char text[] = " \n\ta<b\n\nc";
+    struct html html;
+    (void)state;
+
+    html_init(&html);
+    html_raw(&html, "<h3>");
+    assert_true(html_message_within(&html, "</h3>", text, sizeof(text) - 1, 0, 2));
+    check_bytes(&html, "<h3>a&lt;b</h3><p class=\"gap\" dir=\"auto\">c</p>");
+    html_raw(&html, "<h3>");
+    assert_false(html_message_within(&html, "</h3>", text, sizeof(text) - 1, 0, 1));
+    check_bytes(&html, "<h3>a&lt;b</h3>");
+    html_raw(&html, "<h3>");
+    assert_true(html_message_within(&html, "</h3>", " ", 1, 0, 1));
+    check_bytes(&html, "<h3></h3>");
+}
+
 static void test_others(void **state)
 {
     struct html html;
@@ -354,6 +373,7 @@ static void test_holes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_message_within),
         cmocka_unit_test(test_text),      cmocka_unit_test(test_json),
         cmocka_unit_test(test_marks),     cmocka_unit_test(test_messages),
         cmocka_unit_test(test_others),    cmocka_unit_test(test_random),
