@@ -65,7 +65,7 @@ def test_forced_colours(phone, place, rng):
     current, other = (phone.run("return getComputedStyle(arguments[0]).outlineStyle", chip)
                       for chip in (phone.find("=Nearest"), phone.find("=Newest")))
     assert current == "solid" and other == "none"
-    assert [meta.text.rpartition(", ")[2] for meta in phone.all("#messages .meta")] == ["very near", "near"]
+    assert [meta.text.rpartition(", ")[2] for meta in phone.all("#messages .meta")] == ["very near", "further away"]
     for selector in (".button", ".chip", "textarea", ".list > li"):
         assert phone.run("return getComputedStyle(arguments[0]).borderTopStyle",
                          phone.find(selector)) == "solid", selector

@@ -180,7 +180,9 @@ def test_evil_shows_nothing_at_b(phone, make_place, door):
             assert "the evil page" in phone.driver.page_source
     phone.driver.get_log("browser")
 
-    b = make_place("title = Place B\nwifi_ssid = Guests\n", door=door)
+    # One message more than on a page: there the order can be chosen.
+    b = make_place("title = Place B\nwifi_ssid = Guests\nper_page = 1\n", door=door)
+    b.leave("an older one at B", source="127.0.0.8")
     b.leave("of somebody at B", source="127.0.0.9", t="jazz")
     phone.place = b
     phone.driver.get(b.url(f"/?p={b.digits}"))  # as the code on the poster: test_names.py reads it

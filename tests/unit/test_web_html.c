@@ -133,6 +133,23 @@ TEST(test_messages)
     MESSAGE("</p><script>", 0, 0, true, "<p dir=\"auto\">&lt;/p&gt;&lt;script&gt;</p>");
 }
 
+TEST(test_message_within)
+{
+    static const char text[] = " \n\ta<b\n\nc";
+    struct html html;
+
+    html_init(&html);
+    html_raw(&html, "<h3>");
+    assert_true(html_message_within(&html, "</h3>", text, sizeof(text) - 1, 0, 2));
+    check_bytes(&html, "<h3>a&lt;b</h3><p class=\"gap\" dir=\"auto\">c</p>");
+    html_raw(&html, "<h3>");
+    assert_false(html_message_within(&html, "</h3>", text, sizeof(text) - 1, 0, 1));
+    check_bytes(&html, "<h3>a&lt;b</h3>");
+    html_raw(&html, "<h3>");
+    assert_true(html_message_within(&html, "</h3>", " ", 1, 0, 1));
+    check_bytes(&html, "<h3></h3>");
+}
+
 TEST(test_others)
 {
     struct html html;

@@ -10,7 +10,7 @@
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
 
-enum { CARDS = 20000, TEXT_BYTES = 200, LABELS_MAX = 12 };
+enum { CARDS = 5000, TEXT_BYTES = 200, LABELS_MAX = 12 };
 
 static const int64_t noon_ms = INT64_C(1795345200000);
 
