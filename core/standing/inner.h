@@ -82,6 +82,18 @@ struct standing_needs {
     int16_t roots_low[BITS_LANE_WORDS];
     int16_t roots_high[BITS_LANE_WORDS];
     int16_t typical_roots[BITS_LANE_WORDS]; /* of the typical message's spread */
+    /* The same for the whole node, if all its words ask for the same sections; else `asked` is 0.
+     */
+    struct {
+        uint32_t asked;
+        int32_t least; /* of typical_needs */
+        int32_t most;
+        int16_t slopes_low[PROFILE_SECTIONS_MAX];
+        int16_t slopes_high[PROFILE_SECTIONS_MAX];
+        int16_t root_low;
+        int16_t root_high;
+        int16_t typical_root;
+    } all;
 };
 
 /* A part of a query in a group, with the conditions that a message must fulfil. */
@@ -271,6 +283,9 @@ void standing_keep_needs(const struct standing *standing, struct standing_needs 
  * 2^-16 of a bit. */
 void standing_keep_typical(const struct standing *standing, struct standing_node *node,
                            uint32_t word, uint64_t need);
+
+/* Computes what standing_needs keeps for the whole node. */
+void standing_keep_all(const struct standing *standing, struct standing_node *node);
 
 /* --- node.c ----------------------------------------------------------------------------------- */
 

@@ -155,6 +155,75 @@ void standing_keep_typical(const struct standing *standing, struct standing_node
         (int16_t)standing_root_over(standing, &node->typical, by_phi->asked[word]);
 }
 
+/* Widens the range of the whole node by that of a word. */
+static void widen(const struct standing *standing, struct standing_needs *by_phi, uint32_t word)
+{
+    int32_t need = by_phi->typical_needs[word];
+
+    by_phi->all.least = need < by_phi->all.least ? need : by_phi->all.least;
+    by_phi->all.most = need > by_phi->all.most ? need : by_phi->all.most;
+    if (by_phi->roots_low[word] < by_phi->all.root_low) {
+        by_phi->all.root_low = by_phi->roots_low[word];
+    }
+    if (by_phi->roots_high[word] > by_phi->all.root_high) {
+        by_phi->all.root_high = by_phi->roots_high[word];
+    }
+    for (uint32_t s = 0; s < standing->profile.section_count; s++) {
+        if (by_phi->slopes_low[s][word] < by_phi->all.slopes_low[s]) {
+            by_phi->all.slopes_low[s] = by_phi->slopes_low[s][word];
+        }
+        if (by_phi->slopes_high[s][word] > by_phi->all.slopes_high[s]) {
+            by_phi->all.slopes_high[s] = by_phi->slopes_high[s][word];
+        }
+    }
+}
+
+void standing_keep_all(const struct standing *standing, struct standing_node *node)
+{
+    struct standing_needs *by_phi = &node->by_phi;
+    uint32_t asked = 0;
+    bool same = true;
+
+    memset(&by_phi->all, 0, sizeof(by_phi->all));
+    by_phi->all.least = INT32_MAX;
+    by_phi->all.root_low = INT16_MAX;
+    for (uint32_t s = 0; s < standing->profile.section_count; s++) {
+        by_phi->all.slopes_low[s] = INT16_MAX;
+    }
+    for (uint32_t w = 0; w < BITS_LANE_WORDS; w++) {
+        if (node->lanes[w] != 0) {
+            asked = asked == 0 ? by_phi->asked[w] : asked;
+            same = same && asked != 0 && by_phi->asked[w] == asked;
+            by_phi->all.typical_root = by_phi->typical_roots[w];
+            widen(standing, by_phi, w);
+        }
+    }
+    by_phi->all.asked = same ? asked : 0;
+}
+
+/* The needs from those of the typical message, where all words ask for the same sections: what a
+ * message needs more or less is the same for all of them. Returns false if one is below 0. */
+static bool needs_of_all(const struct standing *standing, const struct standing_node *node,
+                         struct standing_spread *spread, uint64_t *out_needs, uint64_t *out_any)
+{
+    const struct standing_needs *by_phi = &node->by_phi;
+    int32_t more =
+        (int32_t)standing_root_over(standing, spread, by_phi->all.asked) - by_phi->all.typical_root;
+    int32_t sum = (more >= 0 ? by_phi->all.root_low : by_phi->all.root_high) * more;
+
+    for (uint32_t s = 0; s < standing->profile.section_count; s++) {
+        more = spread->counts[s] - node->typical.counts[s];
+        sum += (more >= 0 ? by_phi->all.slopes_low[s] : by_phi->all.slopes_high[s]) * more;
+    }
+    for (uint32_t w = 0; w < BITS_LANE_WORDS; w++) {
+        int32_t need = by_phi->typical_needs[w] + sum;
+
+        out_needs[w] = (uint64_t)(uint32_t)(need > 0 ? need : 0) << STANDING_SHORT;
+    }
+    *out_any = (uint64_t)(uint32_t)(by_phi->all.most + sum) << STANDING_SHORT;
+    return by_phi->all.least + sum >= 0;
+}
+
 /* The roots of a message's spread, for each word. */
 static void roots_for(const struct standing *standing, const struct standing_needs *by_phi,
                       struct standing_spread *spread, int16_t *out)
@@ -232,8 +301,12 @@ bool standing_needs_for(const struct standing *standing, const struct standing_n
 {
     int16_t roots[BITS_LANE_WORDS];
 
+    if (node->by_phi.all.asked != 0 && needs_of_all(standing, node, spread, out_needs, out_any)) {
+        return true;
+    }
     roots_for(standing, &node->by_phi, spread, roots);
-    if (needs_from_typical(standing, node, spread, roots, out_needs, out_any)) {
+    if (node->by_phi.all.asked == 0 &&
+        needs_from_typical(standing, node, spread, roots, out_needs, out_any)) {
         return true;
     }
     needs_alone(standing, node, spread, roots, out_needs, out_any);

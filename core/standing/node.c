@@ -114,6 +114,7 @@ static void repair_need(const struct standing *standing, struct standing_node *n
     }
     standing_keep_needs(standing, by_phi, word, &least, &most);
     set_lane_needs(standing, node, word);
+    standing_keep_all(standing, node);
     node->has_phi = false;
     for (uint32_t w = 0; w < BITS_LANE_WORDS; w++) {
         node->has_phi = node->has_phi || by_phi->asked[w] != 0;
