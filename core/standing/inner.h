@@ -36,7 +36,8 @@ enum {
                               * filter; other groups have classes from 1 on */
     STANDING_NO_CLASS = UINT16_MAX,
     STANDING_HINTS = 8, /* signatures of a part: see hints.c */
-    STANDING_ROOTS = 8  /* roots of spreads that are kept for each message */
+    STANDING_ROOTS = 8, /* roots of spreads that are kept for each message */
+    STANDING_SHORT = 2  /* what needs and slopes of 2^-16 are shifted by to be in 2^-14 */
 };
 
 /*
@@ -50,16 +51,6 @@ struct standing_need {
     uint32_t slopes[PROFILE_SECTIONS_MAX]; /* in 2^-16: share of the section that the part sets */
 };
 
-/* What the needs by phi of a node's words of lanes are made of: for each word, the smallest numbers
- * of its groups. All 0 for a word that has no group by phi. */
-struct standing_needs {
-    uint64_t least[BITS_LANE_WORDS]; /* in 2^-16 of a bit: what the sum of the products is added to,
-                                      * for its rounding */
-    uint32_t asked[BITS_LANE_WORDS];
-    uint32_t roots[BITS_LANE_WORDS];
-    uint32_t slopes[PROFILE_SECTIONS_MAX][BITS_LANE_WORDS];
-};
-
 /* What phi needs to know about a message. */
 struct standing_spread {
     uint16_t counts[PROFILE_SECTIONS_MAX];  /* set bits by section */
@@ -68,6 +59,41 @@ struct standing_spread {
         uint32_t asked; /* 0: no root yet */
         uint32_t root;
     } roots[STANDING_ROOTS]; /* the roots of the spread over some sections that were asked for */
+};
+
+/*
+ * What the needs by phi of a node's words of lanes are made of; all 0 for a word that has no group
+ * by phi. A lane's own threshold (standing_node.needs) is how many bits more than `typical_needs`
+ * its group needs of a typical message. What another message needs more or less than the typical
+ * one is the same for all lanes of a word: the smallest numbers of its groups say it where the
+ * message has more bits, and the largest where it has fewer.
+ */
+struct standing_needs {
+    uint64_t least[BITS_LANE_WORDS]; /* in 2^-16 of a bit: what the sum of the products is added to,
+                                      * for its rounding */
+    uint32_t asked[BITS_LANE_WORDS]; /* the sections that all groups ask for */
+    uint32_t roots[BITS_LANE_WORDS]; /* the smallest of the groups */
+    uint32_t slopes[PROFILE_SECTIONS_MAX][BITS_LANE_WORDS];
+    int32_t typical_needs[BITS_LANE_WORDS]; /* in 2^-14 of a bit: of the group that needs fewest */
+    /* The same in fewer bits, so that a vector has more of them: the slopes in 2^-14 and the roots
+     * in 2^-2, the smallest ones rounded down and the largest ones rounded up. */
+    int16_t slopes_low[PROFILE_SECTIONS_MAX][BITS_LANE_WORDS];
+    int16_t slopes_high[PROFILE_SECTIONS_MAX][BITS_LANE_WORDS];
+    int16_t roots_low[BITS_LANE_WORDS];
+    int16_t roots_high[BITS_LANE_WORDS];
+    int16_t typical_roots[BITS_LANE_WORDS]; /* of the typical message's spread */
+    /* The same for the whole node, if all its words ask for the same sections; else `asked` is 0.
+     */
+    struct {
+        uint32_t asked;
+        int32_t least; /* of typical_needs */
+        int32_t most;
+        int16_t slopes_low[PROFILE_SECTIONS_MAX];
+        int16_t slopes_high[PROFILE_SECTIONS_MAX];
+        int16_t root_low;
+        int16_t root_high;
+        int16_t typical_root;
+    } all;
 };
 
 /* A part of a query in a group, with the conditions that a message must fulfil. */
@@ -117,10 +143,11 @@ struct standing_node {
                                          the word; 0 for a word of containing groups, or without a
                                          group */
     struct standing_needs by_phi;
-    bool has_phi;                  /* a word has a need by phi */
-    uint16_t key_bits[BITS_LANES]; /* set bits of the key of each lane; 0 without a group */
-    uint16_t needs[BITS_LANES];    /* for each lane the number of need_of (node.c), a part of the
-                                      threshold */
+    bool has_phi;                   /* a word has a need by phi */
+    struct standing_spread typical; /* of a message: the key of the node's first group by phi */
+    uint16_t key_bits[BITS_LANES];  /* set bits of the key of each lane; 0 without a group */
+    uint16_t needs[BITS_LANES];     /* for each lane its own part of the threshold: by bits the
+                                       number of need_of (node.c), by phi see standing_needs */
     uint64_t planes[BITS_PLANES_MAX * BITS_LANE_WORDS]; /* the same numbers as planes (bits.h) */
     size_t plane_count;                                 /* in use; never falls */
     size_t lane_words;                                  /* in use */
@@ -229,10 +256,36 @@ uint32_t standing_need_for(const struct standing *standing, const struct standin
 /* What a sum of products is added to for its rounding; 0 if a need asks for no section. */
 uint64_t standing_need_least(const struct standing *standing, uint32_t asked);
 
-/* The same for all words of lanes of a node, in 2^-16 of a bit. Rounding down gives the number.
- * Returns a number that has the bits of all needs. */
-uint64_t standing_needs_for(const struct standing *standing, const struct standing_node *node,
-                            struct standing_spread *spread, uint64_t *out_needs);
+/* The same in 2^-16 of a bit, where only the sections `asked` count for the spread of the message:
+ * some of those that the need asks for. Rounding down gives the number. */
+uint64_t standing_need_over(const struct standing *standing, const struct standing_need *need,
+                            uint32_t asked, struct standing_spread *spread);
+
+/* The root of the spread of a message over some sections, as in standing_needs. */
+uint32_t standing_root_over(const struct standing *standing, struct standing_spread *spread,
+                            uint32_t asked);
+
+/*
+ * What all lanes of each word of a node need at least, in 2^-16 of a bit. Returns true if a lane
+ * needs its own threshold besides; false if the message has so few bits that it may need less than
+ * that. Writes to *out_any a number that has the bits of all needs.
+ */
+bool standing_needs_for(const struct standing *standing, const struct standing_node *node,
+                        struct standing_spread *spread, uint64_t *out_needs, uint64_t *out_any);
+
+/* Keeps the smallest and the largest numbers of the needs of a word's groups, as standing_needs_for
+ * wants them. */
+void standing_keep_needs(const struct standing *standing, struct standing_needs *by_phi,
+                         uint32_t word, const struct standing_need *least,
+                         const struct standing_need *most);
+
+/* Keeps what the group of a word needs that needs fewest bits of the typical message: `need` is in
+ * 2^-16 of a bit. */
+void standing_keep_typical(const struct standing *standing, struct standing_node *node,
+                           uint32_t word, uint64_t need);
+
+/* Computes what standing_needs keeps for the whole node. */
+void standing_keep_all(const struct standing *standing, struct standing_node *node);
 
 /* --- node.c ----------------------------------------------------------------------------------- */
 

@@ -312,11 +312,12 @@ static void make_probes(struct standing *standing, const struct standing_deposit
     }
 }
 
-/* The needs by phi of a node's words of lanes, for each message of a batch, and the planes that the
- * largest of a message's needs takes. */
+/* The needs by phi of a node's words of lanes, for each message of a batch; the planes that the
+ * largest of a message's needs takes; and whether lanes need their own thresholds besides. */
 struct batch_needs {
     uint64_t words[STANDING_BATCH][BITS_LANE_WORDS];
     size_t planes[STANDING_BATCH];
+    bool typical[STANDING_BATCH];
 };
 
 /* Computes the needs of a node for all messages of a batch. They are computed before the first of
@@ -325,8 +326,10 @@ static void compute_needs(struct standing *standing, const struct standing_node 
                           uint32_t count, struct batch_needs *out)
 {
     for (uint32_t d = 0; d < count; d++) {
-        uint64_t any = standing_needs_for(standing, node, &standing->spreads[d], out->words[d]);
+        uint64_t any;
 
+        out->typical[d] =
+            standing_needs_for(standing, node, &standing->spreads[d], out->words[d], &any);
         out->planes[d] = bits_planes((size_t)(any >> BITS_FLOOR_SHIFT));
     }
 }
@@ -370,6 +373,8 @@ static bool match_node(struct standing *standing, const struct standing_node *no
         reach.count = probe->column_count;
         reach.base = probe->cardinality;
         reach.more = node->has_phi ? needs.words[d] : zeros;
+        /* Without those of the lanes thresholds are lower, also of groups by bits. */
+        reach.own_planes = node->has_phi && !needs.typical[d] ? 0 : node->plane_count;
         reach.planes = threshold_planes(node, probe, node->has_phi ? needs.planes[d] : 0);
         if (standing->options.kernels->lanes_reaching(&reach, mask) &&
             !open_lanes(standing, node, mask, probe, opening)) {

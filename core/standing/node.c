@@ -42,35 +42,79 @@ static void set_need(struct standing_node *node, uint32_t lane, uint16_t need)
     }
 }
 
-/*
- * Computes the need by phi of a word of lanes: the smallest of its groups' needs. Containing groups
- * have none.
- */
+/* The smallest and the largest numbers of the needs of a word's groups; nothing for a word that has
+ * a group by bits, or of containing groups. */
+static void need_range(const struct standing *standing, const struct standing_node *node,
+                       uint32_t word, struct standing_need *least, struct standing_need *most)
+{
+    memset(least, node->lanes[word] != 0 ? 0xff : 0, sizeof(*least));
+    memset(most, 0, sizeof(*most));
+    for (uint64_t left = node->lanes[word]; left != 0; left &= left - 1) {
+        const struct standing_need *need = &node->groups[word * 64 + sliced_lowest(left)]->need;
+
+        standing_need_lower(standing, least, need);
+        most->root = need->root > most->root ? need->root : most->root;
+        for (uint32_t s = 0; s < standing->profile.section_count; s++) {
+            most->slopes[s] = need->slopes[s] > most->slopes[s] ? need->slopes[s] : most->slopes[s];
+        }
+    }
+    if (node->classes[word] == STANDING_CONTAINING || least->asked == 0) {
+        memset(least, 0, sizeof(*least));
+        memset(most, 0, sizeof(*most));
+    }
+}
+
+/* Sets the thresholds of the lanes of a word: what a group needs more of the typical message than
+ * the group of the word that needs fewest. Without a need by phi: what need_of says. */
+static void set_lane_needs(const struct standing *standing, struct standing_node *node,
+                           uint32_t word)
+{
+    uint32_t asked = node->by_phi.asked[word];
+    uint64_t needs[64];
+    uint64_t least = UINT64_MAX;
+
+    for (uint64_t left = node->lanes[word]; left != 0 && asked != 0; left &= left - 1) {
+        uint32_t at = sliced_lowest(left);
+
+        needs[at] = standing_need_over(standing, &node->groups[word * 64 + at]->need, asked,
+                                       &node->typical);
+        least = needs[at] < least ? needs[at] : least;
+    }
+    standing_keep_typical(standing, node, word, asked != 0 ? least : 0);
+    least = (uint64_t)node->by_phi.typical_needs[word] << STANDING_SHORT;
+    for (uint64_t left = node->lanes[word]; left != 0; left &= left - 1) {
+        uint32_t at = sliced_lowest(left);
+        uint32_t lane = word * 64 + at;
+
+        set_need(node, lane,
+                 asked != 0 ? (uint16_t)((needs[at] - least) >> BITS_FLOOR_SHIFT)
+                            : need_of(node->groups[lane]));
+    }
+}
+
+/* The first group by phi of a node says what a typical message is. */
+static void set_typical(const struct standing *standing, struct standing_node *node,
+                        const struct standing_group *group)
+{
+    memcpy(node->typical.counts, group->key_counts, sizeof(node->typical.counts));
+    phi_size(&standing->profile, node->typical.counts, node->typical.spreads);
+    memset(node->typical.roots, 0, sizeof(node->typical.roots));
+}
+
+/* Computes the needs by phi of a word of lanes, and of its lanes. */
 static void repair_need(const struct standing *standing, struct standing_node *node, uint32_t word)
 {
     struct standing_needs *by_phi = &node->by_phi;
-    struct standing_need need = {0};
-    bool first = true;
+    struct standing_need least;
+    struct standing_need most;
 
-    for (uint64_t left = node->lanes[word]; left != 0; left &= left - 1) {
-        const struct standing_group *group = node->groups[word * 64 + sliced_lowest(left)];
-
-        if (first) {
-            need = group->need;
-            first = false;
-        } else {
-            standing_need_lower(standing, &need, &group->need);
-        }
+    need_range(standing, node, word, &least, &most);
+    if (!node->has_phi && least.asked != 0) {
+        set_typical(standing, node, node->groups[word * 64 + sliced_lowest(node->lanes[word])]);
     }
-    if (node->classes[word] == STANDING_CONTAINING) {
-        standing_need_lower(standing, &need, NULL);
-    }
-    by_phi->asked[word] = need.asked;
-    by_phi->least[word] = standing_need_least(standing, need.asked);
-    by_phi->roots[word] = need.root;
-    for (uint32_t s = 0; s < standing->profile.section_count; s++) {
-        by_phi->slopes[s][word] = need.slopes[s];
-    }
+    standing_keep_needs(standing, by_phi, word, &least, &most);
+    set_lane_needs(standing, node, word);
+    standing_keep_all(standing, node);
     node->has_phi = false;
     for (uint32_t w = 0; w < BITS_LANE_WORDS; w++) {
         node->has_phi = node->has_phi || by_phi->asked[w] != 0;

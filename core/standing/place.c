@@ -15,7 +15,6 @@ enum {
                          floors differ by less than 2^11 */
     PHI_CLASS = 32,   /* the first class of groups by phi, after all classes by bits */
     PHI_STEPS = 16,   /* the bounds of groups by phi that share a word differ by less than 1/16 */
-    SIZE_STEPS = 80,  /* four for each doubling of the spread */
     ASKED_CLASSES = 7,
     SCALE = 16, /* of numbers of bits, for rules_out */
     SHARE_SHIFT = 8,
@@ -23,8 +22,12 @@ enum {
                     * hints and, if these lead to no group, at the last LOOK_LAST nodes */
     LOOK_LAST = 4,
     HEADROOM = 64, /* bits that a group keeps free for parts similar to it */
-    SPARSE = 4     /* when a part of a removed query leaves a group and at most this many parts
-                      are left, they move to other groups if possible */
+    /* A part is similar to a group if it shares at least 1/2 of its bits with it; by phi 1/3,
+     * because the same distance lets less similar filters in. */
+    BITS_RELATED = 2,
+    PHI_RELATED = 3,
+    SPARSE = 4 /* when a part of a removed query leaves a group and at most this many parts
+                  are left, they move to other groups if possible */
 };
 
 /* A part that looks for a group. */
@@ -154,7 +157,7 @@ static uint32_t least_shared(const struct standing *standing, const struct seeke
         uint64_t expected =
             (2 * seeker->mean - (uint64_t)shared * seeker->share_most) >> SHARE_SHIFT;
 
-        expected += 2 * shared >= seeker->cardinality ? 0 : spare;
+        expected += PHI_RELATED * shared >= seeker->cardinality ? 0 : spare;
         if (is_beyond(seeker->needed, expected, PHI_MARGIN_4)) {
             break;
         }
@@ -183,23 +186,16 @@ static void seek_by_phi(const struct standing *standing, struct seeker *seeker)
 }
 
 /*
- * The class of a part by phi: by the sections it asks for, its bound and its size, because a word
- * of lanes needs as few bits as the least of its groups. Parts of the same sections have one class;
- * if a profile has more than three sections, others may have it, too.
+ * The class of a part by phi: by the sections it asks for and its bound, because what a message
+ * needs more than a typical one is the same for a word of lanes. Parts of the same sections have
+ * one class; if a profile has more than three sections, others may have it, too.
  */
-static uint16_t phi_class(const struct standing *standing, const struct standing_slot *slot,
-                          const struct standing_spread *spread)
+static uint16_t phi_class(const struct standing_slot *slot)
 {
     uint32_t asked = standing_slot_need(slot)->asked % ASKED_CLASSES;
     uint32_t bound = (uint32_t)((uint64_t)slot->least * PHI_STEPS >> PHI_SHIFT);
-    uint32_t size = 0;
 
-    for (uint32_t s = 0; s < standing->profile.section_count; s++) {
-        size += spread->spreads[s];
-    }
-    size_t planes = bits_planes(size);
-    uint32_t step = planes < 3 ? 0 : 4 * (uint32_t)planes + (size >> (planes - 3) & 3);
-    return (uint16_t)(PHI_CLASS + (asked * (PHI_STEPS + 1) + bound) * SIZE_STEPS + step);
+    return (uint16_t)(PHI_CLASS + asked * (PHI_STEPS + 1) + bound);
 }
 
 /* Whether a part alone rules out most messages. */
@@ -255,8 +251,7 @@ static void seek_begin(const struct standing *standing, const struct standing_sl
         out->key = slot->contains;
         out->loose = false;
     } else {
-        out->class = out->need != NULL ? phi_class(standing, slot, &out->spread)
-                                       : (uint16_t)(1 + (floor >> CLASS_SHIFT));
+        out->class = out->need != NULL ? phi_class(slot) : (uint16_t)(1 + (floor >> CLASS_SHIFT));
         out->key = filter;
         out->loose = !close;
     }
@@ -286,8 +281,8 @@ static void settle_in(struct standing *standing, const struct seeker *seeker,
  * loose part may join every other chosen group. A containing part may join if the bits that both
  * keys have are at least three quarters of each key. Any other part may join if the two keys are
  * similar (standing->likeness_percent) and the union of both keys still rules out most messages;
- * the union counts as HEADROOM bits larger if the part shares less than half of its bits with the
- * group's key.
+ * the union counts as HEADROOM bits larger if the part shares less than half (by phi a third) of
+ * its bits with the group's key.
  */
 static bool may_join(const struct standing *standing, const struct standing_group *group,
                      struct seeker *seeker, uint32_t shared)
@@ -304,7 +299,8 @@ static bool may_join(const struct standing *standing, const struct standing_grou
     if (shared < seeker->shared_least) {
         return false;
     }
-    bool related = 2 * shared >= seeker->key_bits;
+    uint32_t like = seeker->need != NULL ? PHI_RELATED : BITS_RELATED;
+    bool related = like * shared >= seeker->key_bits;
     uint32_t all = group->key_bits + seeker->key_bits - shared;
     uint32_t spare = related ? 0 : HEADROOM;
 

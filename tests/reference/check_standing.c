@@ -92,6 +92,24 @@ static bool check_need(const struct standing *standing, const struct standing_no
     return low && (node->has_phi || node->by_phi.asked[w] == 0);
 }
 
+/* The threshold of a group's lane itself. By phi the group needs as many bits of the typical
+ * message as this and the need of the word say, or less than one bit more. */
+static uint32_t lane_need(const struct standing *standing, const struct standing_node *node,
+                          const struct standing_group *group, uint32_t w)
+{
+    struct standing_spread typical = node->typical;
+
+    if (group->class == STANDING_CONTAINING) {
+        return group->key_bits;
+    }
+    if (node->by_phi.asked[w] == 0) {
+        return (uint32_t)group->low * group->floor >> BITS_FLOOR_SHIFT;
+    }
+    return (uint32_t)((standing_need_over(standing, &group->need, node->by_phi.asked[w], &typical) -
+                       ((uint64_t)node->by_phi.typical_needs[w] << STANDING_SHORT)) >>
+                      BITS_FLOOR_SHIFT);
+}
+
 /* What the node keeps of a lane. */
 static const char *check_lane(const struct standing *standing, const struct standing_node *node,
                               uint32_t lane)
@@ -106,9 +124,7 @@ static const char *check_lane(const struct standing *standing, const struct stan
         }
     }
     if (group != NULL) {
-        need = group->class == STANDING_CONTAINING
-                   ? group->key_bits
-                   : (uint32_t)group->low * group->floor >> BITS_FLOOR_SHIFT;
+        need = lane_need(standing, node, group, w);
         if (group->node != node || group->lane != lane || node->classes[w] != group->class) {
             return "a group is not where it thinks it is";
         }
