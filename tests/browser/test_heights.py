@@ -48,7 +48,7 @@ def test_twelve_lines(phone, make_place, faults, script):
                     faults.add(f"{text} ({width} px)", [link])
     faults.check()
     phone.width(360)
-    phone.open(place)
+    phone.open(place, "/?l=en")  # the tab remembers the language of before
     phone.follow("li:has(.meta b) h3 a")
     whole = phone.run("const t = document.querySelector('.text');"
                       " return t.scrollHeight <= t.clientHeight + 1;")
