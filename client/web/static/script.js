@@ -262,18 +262,18 @@
       const badge = document.createElement('span');
       badge.className = 'badge ' + name;
       badge.textContent = text;
-      meta.prepend(badge);
+      meta.prepend(badge, ' ');
     }
   }
 
   // Leads to the form that takes the message back, where codeFill fills in its code.
   function backAdd(item, id) {
     if (secret.codes[id] && !item.querySelector('.back')) {
-      const link = item.querySelector('.meta a').cloneNode();
+      const link = item.querySelector('h3 a').cloneNode();
       link.className = 'back';
       link.hash = 'withdraw';
       link.textContent = list.dataset.back;
-      item.querySelector('.meta p').append(link);
+      item.querySelector('.meta').append(' ', link);
     }
   }
 
