@@ -235,6 +235,22 @@ const char *lang_category(const struct lang *lang, unsigned long long number)
     return number == 1 ? "one" : "other";
 }
 
+void lang_number(const struct lang *lang, uint64_t number, char *out_text)
+{
+    const char *frame = lang_text(lang, "number.thousand"); /* {0}, what is between, {1} */
+    uint64_t unit = 1;
+
+    while (number / unit >= 1000) {
+        unit *= 1000;
+    }
+    int count = snprintf(out_text, LANG_NUMBER_BYTES, "%u", (unsigned)(number / unit));
+    for (unit /= 1000; unit > 0; unit /= 1000) {
+        count +=
+            snprintf(out_text + count, (size_t)(LANG_NUMBER_BYTES - count), "%.*s%03u",
+                     (int)strcspn(frame + 3, "{"), frame + 3, (unsigned)(number / unit % 1000));
+    }
+}
+
 void lang_write_count(struct html *html, const struct lang *lang, const char *key, uint64_t number)
 {
     char whole_key[LANG_KEY_BYTES];

@@ -15,6 +15,8 @@
 
 struct lang;
 
+enum { LANG_NUMBER_BYTES = 48 };
+
 /* The languages, in the order in which the pages list them. */
 size_t lang_count(void);
 const struct lang *lang_at(size_t index);
@@ -48,6 +50,9 @@ void lang_write_between(struct html *html, const struct lang *lang, const char *
 /* Writes an element with the text of a key and no attributes but `class`, which may be NULL. */
 void lang_write_element(struct html *html, const struct lang *lang, const char *element,
                         const char *class_name, const char *key);
+
+/* Writes a number into LANG_NUMBER_BYTES, with what the language has between thousands. */
+void lang_number(const struct lang *lang, uint64_t number, char *out_text);
 
 /* Writes the text of a key with plurals for a number, which replaces {0}. */
 void lang_write_count(struct html *html, const struct lang *lang, const char *key, uint64_t number);

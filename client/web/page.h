@@ -6,10 +6,11 @@
  *
  * The fields that the forms send, beside `h` and `l` of the view where it has them:
  *   POST /leave      text, t (topics with commas between), now (1), ttl (seconds), id, f, place,
- * here POST /withdraw   id, code, f, place POST /report     id, why (illegal, about-me, harassment,
- * spam, other), text, f, place POST /stay       f GET /            t (once for each topic; may be
- * empty), o, now `place` is page.store and `here` is page.here: by them the page at another access
- * point knows that a phone has moved.
+ * here, to (a language: nothing is left, and the form comes back in it) POST /withdraw   id, code,
+ * f, place POST /report     id, why (illegal, about-me, harassment, spam, other), text, f, place
+ * POST /stay       f GET /            t (once for each topic; may be empty), o, now `place` is
+ * page.store and `here` is page.here: by them the page at another access point knows that a phone
+ * has moved.
  */
 #ifndef CLIENT_WEB_PAGE_H
 #define CLIENT_WEB_PAGE_H
@@ -117,6 +118,9 @@ struct page_message {
 };
 void page_write_message(struct html *html, const struct page *page,
                         const struct page_message *message);
+
+/* The form alone, with what was typed: as its language was changed. */
+void page_write_draft(struct html *html, const struct page *page, const struct page_form *form);
 
 /* The answer to POST /leave. */
 struct page_left {

@@ -167,7 +167,7 @@ class Phone:
     """A new tab, without what the tabs before it were told and kept."""
 
     def __init__(self, driver):
-        self.driver, self.place = driver, None
+        self.driver, self.place, self.has_script = driver, None, True
         old = driver.current_window_handle
         driver.switch_to.new_window("tab")
         new = driver.current_window_handle
@@ -189,6 +189,7 @@ class Phone:
                  deviceScaleFactor=scale, mobile=True)
 
     def script(self, runs):
+        self.has_script = runs
         self.cdp("Emulation.setScriptExecutionDisabled", value=not runs)
 
     def media(self, **features):
@@ -212,12 +213,13 @@ class Phone:
         self.open(self.place, path)
 
     def find(self, what, among="a|button|summary|label"):
-        """A selector of CSS, or `=` and the words on a link, a button or a label."""
+        """A selector of CSS, or `=` and the words on a link, a button or a label: one that is seen, if there is."""
         if not what.startswith("="):
             return self.driver.find_element(By.CSS_SELECTOR, what)
         tags = " or ".join(f"self::{tag}" for tag in among.split("|"))
-        return self.driver.find_element(
-            By.XPATH, f'//*[{tags}][normalize-space()="{what[1:]}" and not(@hidden)]')
+        path = f'//*[{tags}][normalize-space()="{what[1:]}" and not(@hidden)]'
+        seen = [one for one in self.driver.find_elements(By.XPATH, path) if one.is_displayed()]
+        return seen[0] if seen else self.driver.find_element(By.XPATH, path)
 
     def all(self, selector):
         return self.driver.find_elements(By.CSS_SELECTOR, selector)
@@ -229,8 +231,10 @@ class Phone:
             return False
 
     def tap(self, what):
-        """Taps on what stays on this page."""
+        """Taps on what stays on this page. Of the form to leave a message, the field opens the rest."""
         element = self.find(what)
+        if what != "#text" and not element.is_displayed() and self.all("form#leave"):
+            self.tap("#text")
         self.run("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", element)
         element.click()
 
@@ -282,8 +286,26 @@ class Phone:
         return [element.text for element in self.all("#messages > li:not([hidden]) .text")]
 
     def leave(self, text):
+        """Leaves a message, and ends on the page that says so."""
         self.fill("#text", text)
         self.follow("form#leave button")
+        self.wait_left()
+
+    def wait_left(self):
+        """Waits for the message: in the list with the script, else on a page of its own, with its code."""
+        self.until(lambda: self.has("#messages > .just") or self.has("#given"), "the message that was left")
+        if self.has("#given"):
+            assert self.heading == "Your message is here" or self.find("html").get_attribute("lang") != "en"
+
+    def code(self):
+        """The code of the message that was just left. The script keeps it where only its place can read it."""
+        if self.has("#given"):
+            return self.find("#given").get_attribute("value")
+        self.follow("#messages .back")
+        code = self.find("#code").get_attribute("value")
+        self.driver.back()
+        self.until(lambda: self.has("#messages"), "the list")
+        return code
 
     def leave_unchecked(self, text):
         """Sends a text also if the page's script would not let it go."""
@@ -365,11 +387,18 @@ def fill_list(place, count=0):
 
 
 def _tour_message(phone, query):
+    has_script = phone.has_script
+    phone.script(False)  # which leads to the list at once
     phone.go("/" + query)
     phone.leave("It is mine.")
+    phone.script(has_script)
     yield "left"
-    code = phone.text("section .code")
-    phone.go("/m/" + phone.find("#left").get_attribute("data-id") + query)
+    code, message = phone.code(), phone.find("#left").get_attribute("data-id")
+    phone.go("/" + query)
+    phone.leave("It is mine, too.")
+    if has_script:
+        yield "mine"
+    phone.go(f"/m/{message}{query}")
     phone.unfold("#report")
     phone.unfold("#withdraw")
     yield "message"

@@ -217,7 +217,7 @@ def test_a_small_payload_is_counted_in_bytes(make_web):
     """Page and refusal name the limit that hearsayd has, and the refusal says how much is too much."""
     web = make_web("", "[limits]\npayload = 1K\n")
     page = web.get().text
-    assert 'data-max="500"' in page and 'data-max-bytes="1024"' in page
+    assert 'data-max-bytes="1024"' in page
     shown = re.sub("<[^>]*>", "", page)
     assert "At most 500 characters. And at most 1024 bytes: " in shown
     for text in ("\N{SAXOPHONE}" * 256, "\N{DEVANAGARI LETTER A}" * 341, "x" * 500):
@@ -225,7 +225,7 @@ def test_a_small_payload_is_counted_in_bytes(make_web):
     for text, says in (("\N{SAXOPHONE}" * 300, "Bytes too many: 176"),
                        ("\N{DEVANAGARI LETTER A}" * 400, "Bytes too many: 176"),
                        ("\N{SAXOPHONE}" * 501, "Bytes too many: 980"),
-                       ("x" * 600, "Characters too many: 100")):
+                       ("x" * 600, "100 too many")):
         answer = web.leave(text)
         shown = re.sub("<[^>]*>", "", answer.text)
         assert answer.status == 413 and f"That is too much text. Please make it shorter. {says}" in shown, shown

@@ -151,9 +151,10 @@ class Events:
 
 
 def fields_of(page, action):
-    """The hidden fields of the form that is sent to a path."""
+    """The fields of the form that is sent to a path, without those in which a person types."""
     form = re.search(rf'<form[^>]*action="{action}"[^>]*>.*?</form>', page, re.S).group(0)
-    return dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', form))
+    return dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', form) +
+                re.findall(r'<textarea[^>]* name="(\w+)"[^>]* readonly[^>]*>([^<]*)', form))
 
 
 @pytest.fixture

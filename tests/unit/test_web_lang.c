@@ -74,6 +74,26 @@ static void check_plurals(const struct lang *lang, const char *base)
     }
 }
 
+static void test_numbers(void **state)
+{
+    static const struct {
+        const char *tag;
+        uint64_t number;
+        const char *text;
+    } rows[] = {{"en", 0, "0"},         {"en", 999, "999"},
+                {"en", 1000, "1,000"},  {"en", 9500, "9,500"},
+                {"de", 9500, "9.500"},  {"en", UINT64_MAX, "18,446,744,073,709,551,615"},
+                {"ar", 12034, "12,034"}};
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char text[LANG_NUMBER_BYTES];
+
+        lang_number(lang_find(rows[i].tag), rows[i].number, text);
+        assert_string_equal(text, rows[i].text);
+    }
+}
+
 static void test_complete(void **state)
 {
     const struct lang *english = lang_at(0);
@@ -249,7 +269,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_complete), cmocka_unit_test(test_categories),
         cmocka_unit_test(test_choice),   cmocka_unit_test(test_values),
-        cmocka_unit_test(test_times),
+        cmocka_unit_test(test_times),    cmocka_unit_test(test_numbers),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -404,7 +404,8 @@ static void test_sentences(void **state)
 }
 
 /* A browser gives back what was typed when a person comes back from its error page, but not in a
- * field with autocomplete="off". Only the code to withdraw, a secret, has it. */
+ * field with autocomplete="off". Only the code to withdraw, a secret, has it, where it is given and
+ * where it is asked for. */
 static void test_browsers_give_back_what_was_typed(void **state)
 {
     static const char off[] = "autocomplete=\"off\"";
@@ -426,7 +427,8 @@ static void test_browsers_give_back_what_was_typed(void **state)
             while (*tag != '<') {
                 tag--;
             }
-            assert_memory_equal(tag, "<input type=\"text\" id=\"code\"", 28);
+            assert_true(strncmp(tag, "<input type=\"text\" id=\"code\"", 28) == 0 ||
+                        strncmp(tag, "<textarea id=\"given\"", 20) == 0);
             codes++;
         }
         free(text);

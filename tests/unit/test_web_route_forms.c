@@ -316,6 +316,20 @@ static void codes_are_read_as_people_type(void **state)
                      403);
 }
 
+static void a_draft_comes_back_in_another_language(void **state)
+{
+    (void)state;
+
+    assert_int_equal(web_route_post("/leave", "text=Hello&t=a&l=de&to=ar&id=" SEED), 200);
+    assert_string_equal(web_route.exchange.body, "draft");
+    assert_string_equal(web_route.shown.lang, "ar");
+    assert_string_equal(web_route.shown.text, "Hello");
+    assert_string_equal(web_route.shown.seed, SEED);
+    assert_int_equal(web_route_post("/leave", "to=xx&id=" SEED), 200); /* an empty one, too */
+    assert_string_equal(web_route.shown.lang, "en");
+    assert_int_equal(web_route.board.leaves, 0);
+}
+
 static void reports_have_one_line(void **state)
 {
     char fields[1200];
@@ -354,6 +368,7 @@ int main(void)
         cmocka_unit_test_setup(texts_are_bounded, web_route_setup),
         cmocka_unit_test_setup(wrong_fields_are_named, web_route_setup),
         cmocka_unit_test_setup(codes_are_read_as_people_type, web_route_setup),
+        cmocka_unit_test_setup(a_draft_comes_back_in_another_language, web_route_setup),
         cmocka_unit_test_setup(reports_have_one_line, web_route_setup),
     };
     if (sodium_init() < 0 || uv_loop_init(&web_route.loop) != 0) {

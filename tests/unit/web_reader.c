@@ -153,7 +153,8 @@ static void reader_attribute(struct web_reader *reader, struct element *element,
     } else if (strcmp(name, "href") == 0 || strcmp(name, "src") == 0 ||
                strcmp(name, "action") == 0) {
         reader_link(reader, name, value);
-    } else if ((strcmp(name, "lang") == 0 && strcmp(element->name, "a") == 0) ||
+    } else if ((strcmp(name, "lang") == 0 &&
+                (strcmp(element->name, "a") == 0 || strcmp(element->name, "button") == 0)) ||
                strcmp(value, "code") == 0 || strcmp(value, "link code") == 0) {
         element->is_value_of_others = true;
     } else if (strcmp(name, "integrity") == 0) {

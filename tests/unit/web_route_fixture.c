@@ -274,6 +274,12 @@ void page_write_message(struct html *html, const struct page *page,
     show_error(message->error);
 }
 
+void page_write_draft(struct html *html, const struct page *page, const struct page_form *form)
+{
+    show_page(html, page, "draft");
+    show_form(html, form);
+}
+
 void page_write_left(struct html *html, const struct page *page, const struct page_left *left)
 {
     show_page(html, page, "left");

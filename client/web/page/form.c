@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -124,9 +123,9 @@ static const char *notice_key(enum page_notice notice)
 /* Says by how much a text is too long, in the words of the script's counter. */
 static void excess_write(struct html *html, const struct page *page, const struct page_error *error)
 {
-    char number[24];
+    char number[LANG_NUMBER_BYTES];
 
-    (void)snprintf(number, sizeof(number), "%" PRIu64, error->excess);
+    lang_number(page->lang, error->excess, number);
     html_raw(html, " ");
     lang_write(html, page->lang, error->is_excess_of_bytes ? "form.over_bytes" : "form.over",
                number, NULL);
@@ -219,10 +218,9 @@ static void form_write_limit(struct html *html, const struct page *page,
     char number[16];
 
     html_raw(html, "<p class=\"help\" id=\"limit\"");
-    (void)snprintf(number, sizeof(number), "%d", PAGE_TEXT_CHARACTERS);
-    html_attribute(html, "data-max", number);
-    page_write_plurals(html, page, "rest", "form.rest", 0);
+    html_attribute(html, "data-rest", lang_text(page->lang, "form.rest"));
     html_attribute(html, "data-over", lang_text(page->lang, "form.over"));
+    html_attribute(html, "data-thousand", lang_text(page->lang, "number.thousand"));
     if (form->bytes_max > 0) {
         (void)snprintf(number, sizeof(number), "%u", (unsigned)form->bytes_max);
         html_attribute(html, "data-max-bytes", number);
@@ -244,15 +242,16 @@ static void form_write_text(struct html *html, const struct page *page,
     bool is_wrong =
         page_error_is_about(error, "text") || (error != NULL && error->notice == PAGE_TOO_LONG);
 
-    html_raw(html, "<label for=\"text\">");
-    lang_write(html, page->lang, "form.text", NULL, NULL);
+    lang_write_between(html, page->lang, "<label class=\"unseen\" for=\"text\">", "form.text",
+                       "</label>\n");
     /* A character of a text may be two of maxlength. No autocomplete="off" here, and on no other
      * field that a person types into, because with it a browser does not give the text back when
      * the person comes back from its error page. */
-    html_raw(html, "</label>\n<textarea id=\"text\" name=\"text\" rows=\"4\" required "
-                   "dir=\"auto\" maxlength=\"");
+    html_raw(html, "<textarea id=\"text\" name=\"text\" rows=\"4\" required dir=\"auto\" "
+                   "maxlength=\"");
     html_number(html, 2 * (uint64_t)PAGE_TEXT_CHARACTERS);
     html_raw(html, "\"");
+    html_attribute(html, "placeholder", lang_text(page->lang, "form.heading"));
     field_write_state(html, "who limit", is_wrong);
     html_raw(html, ">\n");
     if (form->text != NULL) {
@@ -354,6 +353,23 @@ bool page_form_is_open(const struct page_form *form)
     return form->accept != HEARSAY_ACCEPT_CLOSED;
 }
 
+/* Without the script a link to another language would lose what was typed. */
+static void form_write_languages(struct html *html, const struct page *page)
+{
+    html_raw(html, "<noscript><p>");
+    for (size_t i = 0; i < lang_count(); i++) {
+        const struct lang *lang = lang_at(i);
+
+        if (lang != page->lang) {
+            html_raw(html, "<button class=\"link\" name=\"to\"");
+            html_attribute(html, "value", lang_tag(lang));
+            html_attribute(html, "lang", lang_tag(lang));
+            html_between(html, ">", lang_name(lang), "</button>\n");
+        }
+    }
+    html_raw(html, "</p></noscript>\n");
+}
+
 void page_write_form(struct html *html, const struct page *page, const struct page_form *form,
                      const struct page_error *error)
 {
@@ -361,9 +377,12 @@ void page_write_form(struct html *html, const struct page *page, const struct pa
         form_write_closed(html, page, form, error);
         return;
     }
-    html_raw(html, "<form class=\"card\" id=\"leave\" method=\"post\" action=\"/leave\">\n");
-    lang_write_element(html, page->lang, "h2", NULL, "form.heading");
-    html_raw(html, "<p id=\"who\" class=\"soft\">");
+    /* Until somebody taps it, style.css shows the field alone, as one line: what belongs to it
+     * stands behind it. The form takes the focus from a tap on a label, so that it stays open. */
+    html_raw(html, "<form class=\"card\" id=\"leave\" tabindex=\"-1\" method=\"post\" "
+                   "action=\"/leave\">\n");
+    form_write_text(html, page, form, error);
+    html_raw(html, "<p id=\"who\" class=\"help\">");
     lang_write_with_until(html, page->lang, "form.who", form->ttl_default_s, false);
     if (form->is_found_around) {
         lang_write_between(html, page->lang, " ", "form.around", "");
@@ -375,8 +394,8 @@ void page_write_form(struct html *html, const struct page *page, const struct pa
     page_write_form_fields(html, page);
     html_hidden(html, "here", page->here);
     page_write_hidden_hole(html, "id", HTML_HOLE_SEED);
-    form_write_text(html, page, form, error);
     form_write_choices(html, page, form, error);
     lang_write_element(html, page->lang, "button", "button wide send", "form.send");
+    form_write_languages(html, page);
     html_raw(html, "</form>\n");
 }

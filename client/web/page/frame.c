@@ -292,8 +292,7 @@ void page_begin(struct html *html, const struct page *page, const char *heading)
     lang_write_element(html, page->lang, "h1", NULL, heading);
 }
 
-void page_begin_list(struct html *html, const struct page *page, const size_t *count,
-                     bool can_leave)
+void page_begin_list(struct html *html, const struct page *page, const size_t *count)
 {
     page_begin_document(html, page, NULL);
     html_raw(html, "<div>\n<h1><a");
@@ -304,12 +303,7 @@ void page_begin_list(struct html *html, const struct page *page, const size_t *c
         lang_write_count(html, page->lang, "list.count", *count);
         html_raw(html, "</p>\n");
     }
-    html_raw(html, "</div>\n");
-    if (can_leave) {
-        lang_write_between(html, page->lang, "<a class=\"button\" href=\"#leave\">", "list.leave",
-                           "</a>\n");
-    }
-    html_raw(html, "</header>\n<main id=\"main\" tabindex=\"-1\">\n");
+    html_raw(html, "</div>\n</header>\n<main id=\"main\" tabindex=\"-1\">\n");
 }
 
 static void footer_write_link(struct html *html, const struct page *page, const char *path,

@@ -16,8 +16,7 @@ void page_begin(struct html *html, const struct page *page, const char *heading)
 
 /* The same for the list, whose <h1> is the title of the place. `count`: messages; NULL: none is
  * said. */
-void page_begin_list(struct html *html, const struct page *page, const size_t *count,
-                     bool can_leave);
+void page_begin_list(struct html *html, const struct page *page, const size_t *count);
 
 /* Begins and ends a document without style, script and links to other pages. */
 void page_begin_bare(struct html *html, const struct page *page, const char *heading);

@@ -282,18 +282,19 @@ static void list_write_empty(struct html *html, const struct page *page, bool is
         page_write_href(html, page, "/", NULL);
         lang_write_between(html, page->lang, ">", "list.everything", "</a></p>\n");
     } else if (can_leave) {
-        lang_write_between(html, page->lang, "<p><a class=\"link\" href=\"#leave\">",
+        lang_write_between(html, page->lang, "<p><a class=\"link\" href=\"#text\">",
                            "list.empty_hint", "</a></p>\n");
     }
     html_raw(html, "</div>\n");
 }
 
-/* The script shows the button when there are new messages. It stands above the page, so that no
- * text moves. */
+/* The script says there that the page is not live, and shows the button when there are new
+ * messages. Both stand above the page, so that no text moves. */
 static void list_write_new_button(struct html *html, const struct page *page)
 {
-    html_raw(html, "<div role=\"status\" class=\"news\"><button class=\"button\" type=\"button\" "
-                   "id=\"new\" hidden");
+    html_raw(html, "<div role=\"status\" class=\"news\"><p id=\"said\" hidden");
+    html_attribute(html, "data-lost", lang_text(page->lang, "list.lost"));
+    html_raw(html, "></p><button class=\"button\" id=\"new\" hidden");
     page_write_plurals(html, page, "new", "list.new", 1);
     html_raw(html, "></button></div>\n");
 }
@@ -320,6 +321,7 @@ static void list_write_messages(struct html *html, const struct page *page,
     html_attribute(html, "data-place", page->here);
     html_attribute(html, "data-new", lang_text(page->lang, "item.new"));
     html_attribute(html, "data-mine", lang_text(page->lang, "item.mine"));
+    html_attribute(html, "data-back", lang_text(page->lang, "item.take_back"));
     html_attribute(html, "data-hidden", lang_text(page->lang, "list.hidden"));
     list_write_words(html, page);
     html_raw(html, list->count == 0 ? " hidden>\n" : ">\n");
@@ -414,26 +416,19 @@ void page_write_list(struct html *html, const struct page *page, const struct pa
 {
     static const struct page_error away = {.notice = PAGE_AWAY};
     const struct page_error *error = list->error;
-    bool keeps_text = list->form->text != NULL;
 
     if (error == NULL && list->list == NULL) {
         error = &away;
     }
-    page_begin_list(html, page, list->list == NULL ? NULL : &list->list->count,
-                    page_form_is_open(list->form));
+    page_begin_list(html, page, list->list == NULL ? NULL : &list->list->count);
     list_write_house(html, page);
     if (error != NULL) {
-        page_write_notice(html, page, error, keeps_text);
+        page_write_notice(html, page, error, list->form->text != NULL);
     }
     list_write_stay(html, page);
-    if (keeps_text) {
-        page_write_form(html, page, list->form, error);
-    }
+    page_write_form(html, page, list->form, error);
     if (list->list != NULL) {
         list_write_body(html, page, list->list, page_form_is_open(list->form));
-    }
-    if (!keeps_text) {
-        page_write_form(html, page, list->form, error);
     }
     page_end(html, page, list->list == NULL ? 0 : list->list->sealed, NULL);
 }

@@ -144,30 +144,28 @@ void page_write_message(struct html *html, const struct page *page,
 
 /* --- a message that was left ------------------------------------------------------------------ */
 
+/* The code stands in the form that takes the message back, to be copied from there. */
 static void left_write_code(struct html *html, const struct page *page,
-                            const struct page_left *left, const char *path)
+                            const struct page_left *left)
 {
     html_raw(html, "<section class=\"card\">\n");
     lang_write_element(html, page->lang, "h2", NULL, "left.again");
-    lang_write_element(html, page->lang, "p", NULL, "left.code_help");
-    lang_write_between(html, page->lang, "<p>", "left.code", ": <code class=\"code\" dir=\"ltr\">");
-    html_string(html, left->code);
-    html_raw(html, "</code></p>\n<p><a class=\"link\"");
-    page_write_href(html, page, path, left->code);
-    lang_write_between(html, page->lang, ">", "left.link",
-                       "</a></p>\n<form method=\"post\" action=\"/withdraw\">\n");
+    html_raw(html, "<form method=\"post\" action=\"/withdraw\">\n");
     page_write_form_fields(html, page);
     html_hidden(html, "id", left->id);
-    html_hidden(html, "code", left->code);
+    lang_write_between(html, page->lang, "<label for=\"given\">", "withdraw.code",
+                       "</label>\n<textarea id=\"given\" class=\"code\" name=\"code\" rows=\"2\" "
+                       "readonly dir=\"ltr\" autocomplete=\"off\" "
+                       "aria-describedby=\"given-help\">");
+    html_string(html, left->code);
+    lang_write_between(html, page->lang, "</textarea>\n<p class=\"help\" id=\"given-help\">",
+                       "left.code_help", "</p>\n");
     lang_write_element(html, page->lang, "button", "button quiet", "withdraw.send");
     html_raw(html, "</form>\n</section>\n");
 }
 
 void page_write_left(struct html *html, const struct page *page, const struct page_left *left)
 {
-    char path[PAGE_PATH_BYTES] = "/m/";
-
-    strncat(path, left->id, PAGE_ID_TEXT_BYTES - 1);
     page_begin(html, page, left->is_pending ? "left.pending" : "left.heading");
     html_raw(html, "<p>");
     if (left->is_pending) {
@@ -179,9 +177,12 @@ void page_write_left(struct html *html, const struct page *page, const struct pa
     html_raw(html, "</p>\n<p class=\"wide\" id=\"left\"");
     html_attribute(html, "data-id", left->id);
     html_attribute(html, "data-code", left->code);
+    if (left->is_pending) { /* no list has it yet, to which the script could lead */
+        html_raw(html, " data-pending");
+    }
     html_raw(html, "><a class=\"button\"");
-    page_write_view_href(html, page->view);
+    page_write_href(html, page, "/", NULL); /* with all topics: the message may have others */
     lang_write_between(html, page->lang, ">", "message.back", "</a></p>\n");
-    left_write_code(html, page, left, path);
+    left_write_code(html, page, left);
     page_end(html, page, 0, NULL);
 }

@@ -17,7 +17,8 @@ void page_write_done(struct html *html, const struct page *page, enum page_done 
     };
 
     page_begin(html, page, keys[done][0]);
-    lang_write_element(html, page->lang, "p", NULL, keys[done][1]);
+    /* The id tells the script that the form has come here, so that it forgets the draft. */
+    lang_write_between(html, page->lang, "<p id=\"done\">", keys[done][1], "</p>\n");
     if (done == PAGE_STAYS) {
         page_write_name(html, page);
     }
@@ -46,6 +47,14 @@ void page_write_error(struct html *html, const struct page *page, const struct p
     if (form != NULL) {
         page_write_form(html, page, form, error);
     }
+    page_write_back(html, page);
+    page_end(html, page, 0, NULL);
+}
+
+void page_write_draft(struct html *html, const struct page *page, const struct page_form *form)
+{
+    page_begin(html, page, "form.heading");
+    page_write_form(html, page, form, NULL);
     page_write_back(html, page);
     page_end(html, page, 0, NULL);
 }

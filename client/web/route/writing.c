@@ -341,9 +341,35 @@ static bool check_ttl(struct visit *visit)
     return true;
 }
 
+/* Gives the form back in another language, with what was typed. */
+static void answer_draft(struct visit *visit, const char *language)
+{
+    struct page page;
+    struct page_form form;
+    struct html html;
+
+    visit_choose_language(visit, language);
+    (void)snprintf(visit->view.language, sizeof(visit->view.language), "%s", lang_tag(visit->lang));
+    visit->view.topic_count = 0; /* they are of the message; links of the page lead to all */
+    html_init(&html);
+    visit_page(visit, &page);
+    visit_form(visit, &form);
+    page_write_draft(&html, &page, &form);
+    visit_answer_page(visit, 200, 0, &html);
+}
+
 void writing_leave(struct visit *visit)
 {
-    if (!accept_view(visit) || !check_text(visit) || !check_ttl(visit)) {
+    const char *language = visit_field(visit, "to");
+
+    if (!accept_view(visit)) {
+        return;
+    }
+    if (language != NULL) {
+        answer_draft(visit, language);
+        return;
+    }
+    if (!check_text(visit) || !check_ttl(visit)) {
         return;
     }
     if (visit->seed[0] == '\0') {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the pages can do besides, where scripts run: live updates, unread, "yours", hiding, times,
-// a counter, a form that comes and goes. Everything else works without this file. Text of others is only ever textContent, or
-// comes as a document that the server wrote. What is kept is in sessionStorage, and says nothing to
-// other places; what is being typed is in the state of the page's entry in the tab's history.
+// What the pages can do besides, where scripts run: live updates, unread, "yours", hiding, times, drafts,
+// a counter, a form that comes and goes. Everything else works without this file. Text of others is only ever
+// textContent, or comes as a document that the server wrote. What is kept is in sessionStorage, and says nothing to
+// other places.
 // Chrome 70 and Safari 12 must be able to read the whole script: tests/unit/script_syntax.py checks that it
 // has no newer syntax.
 'use strict';
@@ -49,13 +49,19 @@
   let store = body.dataset.store || '';
   let key = body.dataset.key || '';
   const kept = {mine: [], hidden: [], seen: []};
+  // What other places must not read. `typed`: drafts, by form and field. `codes`: by the ids of messages that were
+  // left here. `sent`: the form that was sent last. `left`: the message that the next list shows to its author, and
+  // what it says of it.
+  const secretNew = () => ({typed: {}, codes: {}, sent: '', left: []});
+  let secret = secretNew();
 
   // Other places may have the same address, and read what is kept: so that is SipHash-2-4 of ids, with a
-  // key that this place gives this phone and that is not kept.
+  // key that this place gives this phone and that is not kept. `text` has 32 hexadecimal digits, as an id has. A
+  // `kind` is one byte more behind them, so that no id is taken for what `masked` and `tagOf` need.
   // A number of 64 bits is a pair of 32 bits, the upper half first: Safari 12 has no BigInt, and would read
   // nothing of a script that has one of its numbers.
-  function keptName(id) {
-    const part = (text) => [parseInt(text.slice(0, 8), 16) | 0, parseInt(text.slice(8), 16) | 0];
+  function keptName(text, kind) {
+    const part = (half) => [parseInt(half.slice(0, 8), 16) | 0, parseInt(half.slice(8), 16) | 0];
     const xor = (x, y) => [x[0] ^ y[0], x[1] ^ y[1]];
     const rotate = (x, n) => n === 32 ? [x[1], x[0]] :
       [x[0] << n | x[1] >>> 32 - n, x[1] << n | x[0] >>> 32 - n];
@@ -78,7 +84,8 @@
       b = xor(rotate(b, 17), c);
       c = rotate(c, 32);
     };
-    for (const word of [part(id.slice(0, 16)), part(id.slice(16)), [16 << 24, 0]]) {
+    const end = kind ? [17 << 24, kind] : [16 << 24, 0];
+    for (const word of [part(text.slice(0, 16)), part(text.slice(16)), end]) {
       d = xor(d, word);
       mix();
       mix();
@@ -92,11 +99,46 @@
     return xor(xor(a, b), xor(c, d)).map(hex).join('');
   }
 
+  const halfOf = (number) => number.toString(16).padStart(16, '0');
+
+  // Masks hexadecimal digits, or unmasks them, with a stream of digits that only the key and `nonce` give.
+  function masked(digits, nonce) {
+    let stream = '';
+    return digits.replace(/./g, (digit, at) => {
+      stream = at % 16 ? stream : keptName(nonce + halfOf(at), 1);
+      return (parseInt(digit, 16) ^ parseInt(stream[at % 16], 16)).toString(16);
+    });
+  }
+
+  // Shows that nobody without the key changed the digits.
+  function tagOf(digits) {
+    let tag = halfOf(digits.length);
+    for (const part of digits.match(/.{1,16}/g)) {
+      tag = keptName(tag + part.padEnd(16, '0'), 2);
+    }
+    return tag;
+  }
+
+  function secretMask() {
+    const nonce = Array.from(crypto.getRandomValues(new Uint8Array(8)), (byte) => halfOf(byte).slice(14)).join('');
+    const text = JSON.stringify(secret).replace(/[^]/g, (sign) => halfOf(sign.charCodeAt(0)).slice(12));
+    const digits = nonce + masked(text, nonce);
+    return digits + tagOf(digits);
+  }
+
+  function secretUnmask(text) {
+    const digits = text.slice(0, -16);
+    return tagOf(digits) !== text.slice(-16) ? secretNew() :
+      JSON.parse(masked(digits.slice(16), digits.slice(0, 16)).replace(/..../g, (sign) =>
+        String.fromCharCode(parseInt(sign, 16))));
+  }
+
   // What another place kept goes. Storage may throw.
   function keptRead() {
     kept.mine = [];
     kept.hidden = [];
     kept.seen = [];
+    secret = secretNew();
     if (!key) {
       return;
     }
@@ -108,6 +150,7 @@
         kept.mine = names(found.mine);
         kept.hidden = names(found.hidden);
         kept.seen = names(found.seen);
+        secret = secretUnmask(found.words);
         keptWrite();
       }
     } catch (e) { /* nothing was kept */ }
@@ -116,10 +159,22 @@
   // False: nothing is kept.
   function keptWrite() {
     try {
-      sessionStorage.setItem('hearsay', JSON.stringify({place: keptName('0'.repeat(32)), ...kept}));
+      sessionStorage.setItem('hearsay', JSON.stringify(
+        {place: keptName('0'.repeat(32)), words: secretMask(), ...kept}));
       return true;
     } catch (e) {
       return false;
+    }
+  }
+
+  // The drafts of a place outlive its key, which may be lost when its program starts again.
+  function keyTake(fresh, isOther) {
+    if (fresh !== key) {
+      const before = secret;
+      key = fresh;
+      keptRead();
+      secret = isOther ? secret : before;
+      keptWrite();
     }
   }
 
@@ -128,7 +183,6 @@
   function keptAdd(name, id) {
     if (key && isId(id) && !keptHas(name, id)) {
       kept[name] = kept[name].concat(keptName(id)).slice(-KEPT_MAX);
-      keptWrite();
     }
   }
 
@@ -200,6 +254,17 @@
     }
   }
 
+  // Leads to the form that takes the message back, where codeFill fills in its code.
+  function backAdd(item, id) {
+    if (secret.codes[id] && !item.querySelector('.back')) {
+      const link = item.querySelector('.meta a').cloneNode();
+      link.className = 'back';
+      link.hash = 'withdraw';
+      link.textContent = list.dataset.back;
+      item.querySelector('.meta p').append(link);
+    }
+  }
+
   const showAgain = document.createElement('button');
   showAgain.type = 'button';
   showAgain.className = 'link';
@@ -219,6 +284,7 @@
       hidden += item.hidden ? 1 : 0;
       if (keptHas('mine', id)) {
         badgeAdd(item, 'mine', list.dataset.mine);
+        backAdd(item, id);
       } else if (fresh.has(id)) {
         badgeAdd(item, 'fresh', list.dataset.new);
       }
@@ -238,6 +304,7 @@
     for (const id of fresh) {
       keptAdd('seen', id);
     }
+    keptWrite();
     return new Set(isFirst ? [] : fresh);
   }
 
@@ -356,12 +423,10 @@
   function listCheck() {
     listLoad((page, next, shift) => {
       const now = page.body.dataset.store || '';
-      if (now !== store || next.dataset.place !== list.dataset.place || Math.abs(shift) > 60000) {
-        if (now !== store) {
-          store = now;
-          key = page.body.dataset.key || '';
-          keptRead();
-        }
+      const isOther = now !== store;
+      keyTake(page.body.dataset.key || '', isOther);
+      store = now;
+      if (isOther || next.dataset.place !== list.dataset.place || Math.abs(shift) > 60000) {
         list.dataset.place = next.dataset.place;
         listReplace(page, next);
         return;
@@ -380,6 +445,31 @@
   let last = ''; // the id of the last event
   let listAt = serverAtLoad; // when the list was written
 
+  // Says that the page has had no stream for ten seconds, and of when the list is.
+  const said = byId('said');
+  let lostTimer = 0;
+  let liveAt = atLoad;
+  let isLost = false;
+
+  function say(text) {
+    said.textContent = text;
+    said.hidden = !text;
+  }
+
+  function lostNote() {
+    lostTimer = lostTimer || setTimeout(() => {
+      isLost = true;
+      const at = new Date(liveAt);
+      say(said.dataset.lost.replace('{0}',
+        [at.getHours(), at.getMinutes()].map((part) => String(part).padStart(2, '0')).join(':')));
+    }, 10000);
+  }
+
+  function lostEnd() {
+    clearTimeout(lostTimer);
+    lostTimer = 0;
+  }
+
   function messageNote(id) {
     if (isId(id) && !itemOf(id) && !keptHas('hidden', id)) {
       waiting.add(id);
@@ -397,7 +487,9 @@
 
   function liveClose() {
     clearTimeout(timer);
+    lostEnd();
     if (source) {
+      liveAt = source.readyState === EventSource.OPEN ? Date.now() : liveAt;
       source.close();
       source = null;
     }
@@ -414,7 +506,15 @@
       query.set('since', String(Math.round(listAt - 2000))); // what came behind the page
     }
     const mine = source = new EventSource('/events?' + query);
+    let isLive = false;
+    lostNote();
     mine.addEventListener('open', () => {
+      isLive = true;
+      lostEnd();
+      if (isLost) {
+        isLost = false;
+        say('');
+      }
       clearTimeout(timer);
       timer = setTimeout(listCheck, 20000 + 20000 * Math.random());
     });
@@ -440,6 +540,9 @@
       listCheck();
     });
     mine.addEventListener('error', () => {
+      liveAt = isLive ? Date.now() : liveAt;
+      isLive = false;
+      lostNote();
       if (mine.readyState === EventSource.CLOSED && source === mine) {
         source = null; // refused: too many streams
         setTimeout(liveOpen, 60000);
@@ -459,11 +562,13 @@
     // characters run out first.
     const update = () => {
       const typed = text.value.replace(/[ \t\n]+$/, '');
-      const characters = limit.dataset.max - [...typed].length;
+      const characters = text.maxLength / 2 - [...typed].length;
       const bytes = (limit.dataset.maxBytes || Infinity) - new Blob([typed]).size;
       const rest = Math.min(characters, bytes);
-      const says = plural(limit, (rest < 0 ? 'over' : 'rest') + (bytes < characters ? '-bytes' : ''),
-        Math.abs(rest));
+      const number = Math.abs(rest);
+      const says = limit.getAttribute('data-' + (rest < 0 ? 'over' : 'rest') + (bytes < characters ? '-bytes' : ''))
+        .replace('{0}', number < 1000 ? String(number) : limit.dataset.thousand
+          .replace('{0}', String(Math.floor(number / 1000))).replace('{1}', String(number % 1000).padStart(3, '0')));
       limit.textContent = says;
       text.setCustomValidity(rest < 0 ? says : '');
       if (rest < 0) {
@@ -479,17 +584,18 @@
   }
 
   // A browser gives back what was typed when a person comes back from its error page or reloads. Firefox does
-  // not do so for pages that it may not store, as no page of ours may be (Cache-Control: no-store). So
-  // the state of this entry in the tab's history has the typed texts, too: it comes back with the entry, and
-  // goes when the tab is closed. A secret has autocomplete="off" and is not kept.
+  // not do so for pages that it may not store, as no page of ours may be (Cache-Control: no-store), and none does
+  // on another page with the same form. So texts that were not sent are kept, until a page says that they have come
+  // here. A secret has autocomplete="off" and is not kept.
+  const formName = (form) => form.getAttribute('id') || form.elements.id && form.elements.id.value || '';
   const typedFields = () => [...document.querySelectorAll('textarea, input[type=text]')]
-    .filter((field) => field.id && !field.readOnly && field.autocomplete !== 'off');
+    .filter((field) => field.id && field.form && formName(field.form) && !field.readOnly &&
+      field.autocomplete !== 'off');
 
   function typedStart() {
-    const typed = history.state && history.state.typed || {};
     for (const field of typedFields()) {
-      const text = typed[field.id];
-      if (typeof text === 'string' && text && !field.value) {
+      const text = (secret.typed[formName(field.form)] || {})[field.id];
+      if (text && !field.value) {
         field.value = text;
         const details = field.closest('details');
         if (details) {
@@ -501,19 +607,29 @@
     const write = () => {
       clearTimeout(timer);
       timer = 0;
-      const now = Object.assign({}, history.state && history.state.typed); // the form may be away
       for (const field of typedFields()) {
-        now[field.id] = field.value;
+        const name = formName(field.form);
+        secret.typed[name] = Object.assign({}, secret.typed[name], {[field.id]: field.value});
       }
-      try {
-        history.replaceState({typed: now}, '');
-      } catch (e) { /* Safari takes 100 in 30 seconds */ }
+      keptWrite();
     };
     addEventListener('input', () => {
       timer = timer || setTimeout(write, 300);
     });
-    addEventListener('submit', write);
+    addEventListener('submit', (event) => {
+      secret.sent = formName(event.target);
+      write();
+    });
+    addEventListener('pagehide', () => timer && write());
   }
+
+  // Stays open, so that nothing moves under a tap on what is in it.
+  addEventListener('focusin', (event) => {
+    const form = event.target.closest('#leave');
+    if (form) {
+      form.classList.add('open');
+    }
+  });
 
   // A place that closes takes the form away, and brings it back: with what was typed in it.
   let formAway = null;
@@ -526,7 +642,9 @@
       const copy = text.cloneNode();
       copy.value = text.value;
       copy.readOnly = true;
-      other.append(mine.querySelector('label[for=text]').cloneNode(true), copy);
+      const label = mine.querySelector('label[for=text]').cloneNode(true);
+      label.className = '';
+      other.append(label, copy);
     }
     if (closes) {
       other.setAttribute('role', 'alert');
@@ -536,7 +654,7 @@
       counterStart();
     }
     formAway = closes ? mine : null;
-    for (const link of document.querySelectorAll('a[href="#leave"]')) {
+    for (const link of document.querySelectorAll('a[href="#text"]')) {
       link.hidden = closes;
     }
     if (hadFocus) {
@@ -557,22 +675,54 @@
     }
   }
 
-  // /m/ID#CODE fills in the code, which the browser does not send with the address.
+  // Fills in the code of a message that was left in this tab, and opens its form. The list leads there.
   function codeFill() {
     const code = byId('code');
-    if (code && !code.value && /^#[A-Za-z2-7]{26}$/.test(location.hash)) {
-      code.value = location.hash.slice(1).toUpperCase();
-      const details = code.closest('details');
-      if (details) {
-        details.open = true;
-      }
+    const known = code && secret.codes[code.form.elements.id.value];
+    if (known && !code.value) {
+      code.value = known;
+      code.closest('details').open = true;
     }
+  }
+
+  // The code of a message that was just left is kept while the tab lives, and the list shows the message. Nothing
+  // happens where nothing can be kept: the page has the code.
+  function leftTake(left) {
+    keptAdd('mine', left.dataset.id);
+    secret.codes[left.dataset.id] = left.dataset.code;
+    for (const id of Object.keys(secret.codes).slice(0, -20)) {
+      delete secret.codes[id];
+    }
+    const isShown = left.dataset.pending === undefined;
+    secret.left = isShown ? [left.dataset.id, document.querySelector('h1').textContent] : [];
+    if (key && keptWrite() && isShown) {
+      location.replace(left.querySelector('a').href);
+    }
+  }
+
+  // Shows a message to who has just left it.
+  function leftShow() {
+    const [id, text] = secret.left;
+    const item = id && itemOf(id);
+    if (item) {
+      item.classList.add('just');
+      item.tabIndex = -1;
+      item.focus();
+      say(text);
+      setTimeout(() => isLost || say(''), 10000);
+    }
+    secret.left = [];
   }
 
   keptRead();
   const left = byId('left');
+  if (left || byId('done')) {
+    delete secret.typed[secret.sent];
+    delete secret.codes[secret.sent];
+    keptWrite();
+  }
   if (left) {
-    keptAdd('mine', left.dataset.id);
+    leftTake(left);
   }
   typedStart();
   counterStart();
@@ -582,6 +732,7 @@
     hide.hidden = false;
     hide.addEventListener('click', () => {
       keptAdd('hidden', hide.dataset.id);
+      keptWrite();
       location.href = hide.nextElementSibling.querySelector('a').href;
     });
   }
@@ -589,6 +740,7 @@
     itemsName(list);
     showAgain.textContent = list.dataset.hidden;
     list.after(showAgain);
+    leftShow();
     itemsUpdate(itemsSee());
     if (body.dataset.now) {
       setInterval(timesUpdate, 30000);
