@@ -65,7 +65,7 @@ def test_here_and_around(phone, campus):
     phone.open(campus)
     assert phone.messages == ["Coffee is ready."] and current(phone) == ["Here"]
     assert phone.text("#hood") == SENTENCE and phone.find("#hood").is_displayed()
-    assert "People around here can find it, too." in phone.text("form#leave")
+    assert "People around here can find it, too." in phone.find("#who").get_attribute("textContent")
     phone.follow("=Around here")
     assert phone.messages == ["Coffee is ready.", "Quiet, please."]
     assert wheres(phone) == ["Here", "library"] and current(phone) == ["Around here"]

@@ -87,7 +87,7 @@ def test_leave(phone, place):
         assert phone.heading == "Your message is here"
         assert re.search(r"disappears by itself in (1 h|60 min|59 min)\.", phone.text("main"))
         phone.follow("=Back to the messages")
-    assert re.search(r"gone in (1 h|60 min|59 min)$", phone.text("#messages > li .meta p"), re.M)
+    assert re.search(r"gone in (1 h|60 min|59 min)$", phone.text("#messages > li .meta"), re.M)
     assert "Café & <b>bold</b>\nsecond line" in phone.messages
     for topic in ("jazz", "coffee"):
         phone.go(f"/?t={topic}")

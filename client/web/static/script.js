@@ -8,6 +8,7 @@
 'use strict';
 (() => {
   const byId = (id) => document.getElementById(id);
+  const firstOf = (what) => document.querySelector(what);
   const body = document.body;
   const lang = document.documentElement.lang || 'en';
   const list = byId('messages');
@@ -17,13 +18,14 @@
   const title = document.title;
   const atLoad = Date.now();
   let serverAtLoad = Number(body.dataset.now) || atLoad;
-  const isFirstPage = location.pathname === '/' &&
-    !new URLSearchParams(location.search).has('before');
+  const isAsked = (name) => new URLSearchParams(location.search).has(name);
+  const isList = location.pathname === '/';
+  const isFirstPage = isList && !isAsked('before');
 
   const serverNow = () => serverAtLoad + Date.now() - atLoad;
   const itemId = (item) => item.id.slice(2); // "m-..."
   const itemOf = (id) => byId('m-' + id);
-  const focusOn = (element) => element.focus({preventScroll: true});
+  const focusOn = (what) => what.focus({preventScroll: true});
   const isId = (id) => typeof id === 'string' && /^[0-9a-f]{32}$/.test(id);
 
   // Items of this host have their id in their link only.
@@ -48,7 +50,7 @@
   const KEPT_MAX = 500;
   let store = body.dataset.store || '';
   let key = body.dataset.key || '';
-  const kept = {mine: [], hidden: [], seen: [], language: undefined};
+  const kept = {mine: [], hidden: [], seen: [], language: ''};
   // What other places must not read. `typed`: drafts, by form and field. `codes`: by the ids of messages that were
   // left here. `sent`: the form that was sent last. `left`: the message that the next list shows to its author, and
   // what it says of it.
@@ -145,7 +147,7 @@
     try {
       const found = JSON.parse(sessionStorage.getItem('hearsay')) || {};
       sessionStorage.clear();
-      kept.language = /^[a-z-]{2,7}$/i.test(found.language) ? String(found.language) : undefined;
+      kept.language = /^[a-z-]{2,7}$/i.test(found.language) ? String(found.language) : '';
       const isOurs = found.place === keptName('0'.repeat(32));
       if (isOurs) {
         const names = (value) => Array.isArray(value) ? value.slice(-KEPT_MAX) : [];
@@ -338,7 +340,7 @@
 
   // --- what the house says, in a region with a heading, which no message gets into
 
-  const house = document.getElementById('house');
+  const house = byId('house');
 
   function houseShow(notices) {
     const [heading, ...old] = house.children;
@@ -395,7 +397,7 @@
     if (hadFocus) {
       focusOn(main);
     }
-    const older = document.querySelector('a[rel=next]');
+    const older = firstOf('a[rel=next]');
     const nextOlder = page.querySelector('a[rel=next]');
     if (older && nextOlder) {
       older.setAttribute('href', nextOlder.getAttribute('href'));
@@ -671,7 +673,7 @@
       link.hidden = closes;
     }
     if (hadFocus) {
-      (byId('text') || main).focus({preventScroll: true});
+      focusOn(byId('text') || main);
     }
   }
 
@@ -691,12 +693,12 @@
   // A language that was chosen by its link holds in this tab where somebody types the address again,
   // which says none. Only the list is asked for again: other pages may be the answer to a form.
   function languageKeep() {
-    const isChosen = new URLSearchParams(location.search).has('l');
-    const link = document.querySelector('.top .langs a[lang="' + kept.language + '"]');
+    const isChosen = isAsked('l');
+    const link = firstOf('.top .langs a[lang="' + kept.language + '"]');
     if (isChosen && kept.language !== lang) {
       kept.language = lang;
       keptWrite();
-    } else if (!isChosen && link && kept.language !== lang && list && location.pathname === '/') {
+    } else if (!isChosen && link && kept.language !== lang && list && isList) {
       location.replace(link.href);
     }
   }
@@ -720,7 +722,7 @@
       delete secret.codes[id];
     }
     const isShown = left.dataset.pending === undefined;
-    secret.left = isShown ? [left.dataset.id, document.querySelector('h1').textContent] : [];
+    secret.left = isShown ? [left.dataset.id, firstOf('h1').textContent] : [];
     if (key && keptWrite() && isShown) {
       location.replace(left.querySelector('a').href);
     }
