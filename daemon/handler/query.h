@@ -45,6 +45,11 @@ struct query_job {
     size_t exclude_bytes;
     enum hearsay_order order;
     bool with_payload;
+    /* the query is for the answers to `parent`: nothing is searched. The places have its epoch */
+    bool is_list;
+    uint8_t parent[MESSAGE_ID_BYTES];
+    struct nearest_candidate *listed; /* owned: listed_count of query.k answers */
+    uint32_t listed_count;
     bool is_hood;   /* the scope is HOOD */
     uint32_t peers; /* this and the next five fields: see struct hearsay_results */
     uint32_t peers_asked;
@@ -93,6 +98,9 @@ void query_charge(struct query_job *job);
  * If memory is short, or if the client disconnects, the job may end without this call.
  */
 void query_search(struct query_job *job);
+
+/* What the search has found, or the answers of the list, as index_search_results says. */
+const struct nearest_candidate *query_found(struct query_job *job, uint32_t *out_count);
 
 /* --- query_ask.c ------------------------------------------------------------------------------ */
 

@@ -51,6 +51,10 @@ static void fill_result(const struct query_job *job, const struct nearest_candid
         .deposited_ms = found->item.deposited_ms,
         .expires_ms = found->item.expires_ms,
     };
+    if (place->host->answers.count > 0) {
+        out->answer_count =
+            answers_count(&place->host->answers, found->item.id, service_now_ms(job->base.service));
+    }
     if (job->is_hood) {
         out->host =
             (struct hearsay_text){place->host->config.name, strlen(place->host->config.name)};
@@ -216,7 +220,7 @@ static uint32_t merge_results(struct query_job *job, const struct persist_messag
                               struct hearsay_result *results, struct persist_message *payloads)
 {
     uint32_t count = 0, own = 0, remote = 0, merged = 0;
-    const struct nearest_candidate *found = index_search_results(job->search, &count);
+    const struct nearest_candidate *found = query_found(job, &count);
 
     while (merged < job->query.k && (own < count || remote < job->remote_count)) {
         if (own < count && is_told(job, &found[own])) {
@@ -298,9 +302,11 @@ static void send_answer(struct query_job *job, const struct persist_message *mes
         .kind = HEARSAY_RESPONSE_RESULTS,
         .results = {.results = results,
                     .result_count = count,
-                    .comparisons = index_search_comparisons(job->search) + job->comparisons,
-                    .exact = index_search_is_exact(job->search),
-                    .capped = index_search_is_capped(job->search) || job->is_capped,
+                    .comparisons = (job->is_list ? 0 : index_search_comparisons(job->search)) +
+                                   job->comparisons,
+                    .exact = job->is_list || index_search_is_exact(job->search),
+                    .capped =
+                        (!job->is_list && index_search_is_capped(job->search)) || job->is_capped,
                     .complete = job->complete && is_whole(job),
                     .peers = job->peers,
                     .peers_asked = job->peers_asked,
@@ -353,7 +359,7 @@ static struct persist_message *take_payloads(struct query_job *job, bool *out_al
     struct service *service = job->base.service;
     const struct persist_read *read = &job->read;
     uint32_t count = 0;
-    const struct nearest_candidate *results = index_search_results(job->search, &count);
+    const struct nearest_candidate *results = query_found(job, &count);
     struct persist_message *messages =
         arena_take_zeroed(&service->arena, read->entry_count, sizeof(*messages));
 
@@ -457,7 +463,7 @@ static void read_payloads(struct query_job *job, const struct nearest_candidate 
 void query_answer(struct query_job *job)
 {
     uint32_t count = 0;
-    const struct nearest_candidate *found = index_search_results(job->search, &count);
+    const struct nearest_candidate *found = query_found(job, &count);
 
     if (job->as_of_ms == 0) {
         job->as_of_ms = service_now_ms(job->base.service);

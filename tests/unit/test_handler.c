@@ -22,7 +22,7 @@
 enum { ANSWERS_MAX = 64, RESULTS_MAX = 128, FILTER_BYTES = 64 };
 
 /* What is remembered of a response. */
-struct answer {
+struct reply {
     uint64_t id;
     enum hearsay_response_kind kind;
     enum msg_error_code code;
@@ -44,7 +44,7 @@ struct fixture {
     struct persist *persist;
     struct service *service;
     struct fake_clock clock;
-    struct answer answers[ANSWERS_MAX];
+    struct reply answers[ANSWERS_MAX];
     size_t answer_count;
     size_t ended_count;
     uint8_t withdraw_hash[LIMIT_HASH_BYTES]; /* of every deposit */
@@ -54,7 +54,7 @@ static const uint8_t token[LIMIT_TOKEN_BYTES] = {42}; /* takes every message bac
 
 /* --- fixture ---------------------------------------------------------------------------------- */
 
-static void remember_payload(struct answer *answer, const struct hearsay_bytes *payload)
+static void remember_payload(struct reply *answer, const struct hearsay_bytes *payload)
 {
     const size_t count =
         payload->count < sizeof(answer->text) - 1 ? payload->count : sizeof(answer->text) - 1;
@@ -65,7 +65,7 @@ static void remember_payload(struct answer *answer, const struct hearsay_bytes *
 static void on_respond(struct requester *client, const struct hearsay_response *response)
 {
     struct fixture *fixture = (struct fixture *)(void *)client;
-    struct answer *answer = &fixture->answers[fixture->answer_count++];
+    struct reply *answer = &fixture->answers[fixture->answer_count++];
 
     assert_true(fixture->answer_count <= ANSWERS_MAX);
     memset(answer, 0, sizeof(*answer));
@@ -214,7 +214,7 @@ static void send_query(struct fixture *fixture, unsigned first, uint32_t k, bool
     handler_handle(fixture->service, &fixture->client, &request);
 }
 
-static struct answer *last_answer(struct fixture *fixture)
+static struct reply *last_answer(struct fixture *fixture)
 {
     assert_true(fixture->answer_count > 0);
     return &fixture->answers[fixture->answer_count - 1];
