@@ -362,10 +362,15 @@ void page_write_form(struct html *html, const struct page *page, const struct pa
         return;
     }
     html_raw(html, "<form class=\"card\" id=\"leave\" method=\"post\" action=\"/leave\">\n");
-    lang_write_element(html, page->lang, "h2", NULL, "form.heading");
+    bool is_answer = form->re != NULL;
+    lang_write_element(html, page->lang, "h2", NULL, is_answer ? "answer.heading" : "form.heading");
     html_raw(html, "<p id=\"who\" class=\"soft\">");
-    lang_write_with_until(html, page->lang, "form.who", form->ttl_default_s, false);
-    if (form->is_found_around) {
+    if (is_answer) {
+        lang_write(html, page->lang, "answer.who", NULL, NULL);
+    } else {
+        lang_write_with_until(html, page->lang, "form.who", form->ttl_default_s, false);
+    }
+    if (form->is_found_around && !is_answer) {
         lang_write_between(html, page->lang, " ", "form.around", "");
     }
     if (form->accept == HEARSAY_ACCEPT_REVIEW) {
@@ -376,7 +381,12 @@ void page_write_form(struct html *html, const struct page *page, const struct pa
     html_hidden(html, "here", page->here);
     page_write_hidden_hole(html, "id", HTML_HOLE_SEED);
     form_write_text(html, page, form, error);
-    form_write_choices(html, page, form, error);
+    if (is_answer) {
+        html_hidden(html, "re", form->re);
+        html_hidden(html, "e", form->epoch);
+    } else {
+        form_write_choices(html, page, form, error);
+    }
     lang_write_element(html, page->lang, "button", "button wide send", "form.send");
     html_raw(html, "</form>\n");
 }

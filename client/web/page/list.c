@@ -111,6 +111,11 @@ void page_write_item(struct html *html, const struct page *page,
     if (shows_nearness) {
         item_write_nearness(html, page, message);
     }
+    if (message->answer_count > 0) {
+        html_raw(html, " <span>");
+        lang_write_count(html, page->lang, "item.answers", message->answer_count);
+        html_raw(html, "</span>");
+    }
     html_raw(html, "</p>");
     item_write_link(html, page, message, is_whole ? "item.details" : "item.more");
     html_raw(html, "</div></article></li>");
