@@ -101,7 +101,9 @@ static void push_match(struct watcher *watcher, const struct watch_match *match,
                              .union_count = match->hit.union_count,
                              .distance_ppm = distance_ppm(match->hit.rank),
                              .deposited_ms = item->deposited_ms,
-                             .expires_ms = item->expires_ms}},
+                             .expires_ms = item->expires_ms,
+                             .answer_count = answers_count(&watch->host->answers, item->id,
+                                                           service_now_ms(watcher->service))}},
     };
     struct hearsay_response bare = response;
 
