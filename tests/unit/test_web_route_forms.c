@@ -182,6 +182,25 @@ static void a_message_is_left(void **state)
     assert_memory_equal(token, web_route.board.token, sizeof(token));
 }
 
+/* An answer names its message; it is another message than the same text without, or elsewhere. */
+static void a_message_is_answered(void **state)
+{
+    static const char re[] = "000102030405060708090a0b0c0d0e0f";
+    uint8_t id[HEARSAY_ID_BYTES];
+    char fields[200];
+    (void)state;
+
+    assert_int_equal(web_route_post("/leave", "text=Hello&id=" SEED), 200);
+    assert_false(web_route.board.is_answer);
+    memcpy(id, web_route.board.id, sizeof(id));
+    (void)snprintf(fields, sizeof(fields), "text=Hello&id=" SEED "&e=77&re=%s", re);
+    assert_int_equal(web_route_post("/leave", fields), 200);
+    assert_true(web_route.board.is_answer);
+    assert_int_equal(web_route.board.parent[15], 15);
+    assert_int_equal(web_route.board.epoch, 77);
+    assert_memory_not_equal(id, web_route.board.id, sizeof(id));
+}
+
 /* A double tap and a reload are the same message with the same code; other content is not. */
 static void the_same_form_is_one_message(void **state)
 {
@@ -270,6 +289,8 @@ static void wrong_fields_are_named(void **state)
         {"/leave", "text=a&t=a,b,c,d,e&id=" SEED, "t"},
         {"/leave", "text=a&h=elsewhere&id=" SEED, "h"},
         {"/leave", "text=%&id=" SEED, "form"},
+        {"/leave", "text=a&re=12&id=" SEED, "re"},
+        {"/leave", "text=a&e=x&re=000102030405060708090a0b0c0d0e0f&id=" SEED, "re"},
         {"/withdraw", "code=AAAAAAAAAAAAAAAAAAAAAAAAAA", "id"},
         {"/report", "why=spam", "id"},
         {"/report", "id=" SEED "&why=bored", "why"},
@@ -349,6 +370,7 @@ int main(void)
         cmocka_unit_test_setup(a_phone_has_moved_within_a_store, web_route_setup),
         cmocka_unit_test_setup(a_phone_has_not_moved, web_route_setup),
         cmocka_unit_test_setup(a_message_is_left, web_route_setup),
+        cmocka_unit_test_setup(a_message_is_answered, web_route_setup),
         cmocka_unit_test_setup(the_same_form_is_one_message, web_route_setup),
         cmocka_unit_test_setup(a_withdrawn_message_asks_again, web_route_setup),
         cmocka_unit_test_setup(texts_are_bounded, web_route_setup),
