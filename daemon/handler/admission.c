@@ -101,6 +101,7 @@ static bool check_parent(const struct ask *ask, int64_t now_ms)
     const struct hearsay_deposit *deposit = &ask->request->deposit;
     const struct answers *answers = &ask->host->answers;
     const uint8_t *id = deposit->answers.data;
+    uint32_t most = ask->service->config.limits.k_max; /* so one query can read all of them */
     struct epoch *epoch = NULL;
     struct index_item item;
 
@@ -120,9 +121,9 @@ static bool check_parent(const struct ask *ask, int64_t now_ms)
         ask_refuse(ask, MSG_INVALID, "epoch",
                    "an answer has the epoch of the message that it answers, which is %" PRIu64,
                    epoch->number);
-    } else if (answered != NULL && answered->count >= ANSWERS_OF_ONE_MAX) {
+    } else if (answered != NULL && answered->count >= most) {
         ask_refuse(ask, MSG_QUOTA, "answers",
-                   "this message has %d answers, and there may be no more", ANSWERS_OF_ONE_MAX);
+                   "this message has %" PRIu32 " answers, and there may be no more", most);
     } else {
         return true;
     }

@@ -11,8 +11,6 @@
 #include "core/index/idmap.h"
 #include "core/index/nearest.h"
 
-enum { ANSWERS_OF_ONE_MAX = 1000 }; /* to one message; so one query can read all of them */
-
 struct answer {
     struct answer *prev, *next; /* of the same parent, oldest first; the links of list.h */
     struct index_item item;

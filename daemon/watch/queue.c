@@ -101,10 +101,12 @@ static void push_match(struct watcher *watcher, const struct watch_match *match,
                              .union_count = match->hit.union_count,
                              .distance_ppm = distance_ppm(match->hit.rank),
                              .deposited_ms = item->deposited_ms,
-                             .expires_ms = item->expires_ms,
-                             .answer_count = answers_count(&watch->host->answers, item->id,
-                                                           service_now_ms(watcher->service))}},
+                             .expires_ms = item->expires_ms}},
     };
+    if (watch->host->answers.count > 0) {
+        response.match.result.answer_count =
+            answers_count(&watch->host->answers, item->id, service_now_ms(watcher->service));
+    }
     struct hearsay_response bare = response;
 
     if (content != NULL) {

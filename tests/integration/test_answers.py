@@ -71,6 +71,11 @@ def test_what_cannot_be_answered(daemon):
     assert cli.run("watch", "--re", parent, "--count", "1")[0] == 1
     cli.ok("admin", "restore", parent)
     assert answers(cli, parent) == ["an answer"]
+    cli.ok("admin", "hide", answer)
+    assert answers(cli, parent) == []
+    (hidden,) = cli.json_lines("admin", "list", "--hidden", "--json")
+    assert (hidden["id"], hidden["answers"]) == (answer, parent)
+    assert f"hidden, answers {parent}" in cli.ok("admin", "list", "--hidden")
 
 
 def test_watch_gets_answers(daemon):

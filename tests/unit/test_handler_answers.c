@@ -204,15 +204,16 @@ TEST_WITH(test_most, setup, teardown)
     struct handler_fixture *fixture = *state;
     struct answer answer = {.is_shown = false};
     struct answers *answers = &fixture->service->hosts[0].answers;
+    uint32_t most = fixture->service->config.limits.k_max;
 
     deposit(fixture, 1, 0);
     answer.parent[0] = 1;
-    for (uint32_t i = 0; i < ANSWERS_OF_ONE_MAX; i++) {
+    for (uint32_t i = 0; i < most; i++) {
         memcpy(answer.item.id + 4, &i, sizeof(i));
         assert_int_equal(answers_put(answers, &answer), 0);
     }
     assert_int_equal(handler_fixture_refused(fixture, make(2, 1)), MSG_QUOTA);
-    for (uint32_t i = 0; i < ANSWERS_OF_ONE_MAX; i++) {
+    for (uint32_t i = 0; i < most; i++) {
         memcpy(answer.item.id + 4, &i, sizeof(i));
         assert_true(answers_remove(answers, answer.item.id, NULL));
     }

@@ -208,6 +208,11 @@ void board_write(struct board *unused, const struct board_write *write, board_do
         board->leaves++;
         board->view = *write->view;
         board->ttl_s = write->ttl_s;
+        board->is_answer = write->answers != NULL;
+        board->epoch = write->epoch;
+        if (board->is_answer) {
+            memcpy(board->parent, write->answers, sizeof(board->parent));
+        }
         assert_true(write->bytes < sizeof(board->text));
         memcpy(board->text, write->text, write->bytes);
         board->text[write->bytes] = '\0';
