@@ -4,16 +4,6 @@
 #include "client/web/form.h"
 #include "client/web/page/inner.h"
 
-void page_write_kind(struct html *html, const struct page *page,
-                     const struct board_message *message)
-{
-    lang_write_between(html, page->lang, "", "item.kind", " (<bdi>");
-    html_string(html, message->media_type);
-    html_raw(html, "</bdi>, <bdi>");
-    lang_write_count(html, page->lang, "item.bytes", message->bytes);
-    html_raw(html, "</bdi>)");
-}
-
 static void message_write_text(struct html *html, const struct page *page,
                                const struct board_message *message)
 {
