@@ -78,16 +78,16 @@ def test_messages_are_answered(make_web):
     """Below the message, the oldest first; counted in the list, and in it nowhere else."""
     web = make_web("cache = 0\n")
     parent = fields_of(web.leave("who has a ladder?").text, "/withdraw")["id"]
-    assert "answer</span>" not in web.get().text
+    assert "answer</b>" not in web.get().text
     left = answer(web, parent, "I <b>have</b> one", source="127.0.0.7")
     assert left.status == 200 and f'href="/m/{parent}' in left.text
     first = fields_of(left.text, "/withdraw")
-    assert "1 answer</span>" in web.get().text
+    assert "1 answer</b>" in web.get().text
     assert answer(web, parent, "me, too", source="127.0.0.8").status == 200
     board = web.get().text
-    assert "2 answers</span>" in board and "me, too" not in board
-    assert "2 Antworten</span>" in web.get("/?l=de").text
-    assert "\u0631\u062f\u0651\u0627\u0646</span>" in web.get("/?l=ar").text
+    assert "2 answers</b>" in board and "me, too" not in board
+    assert "2 Antworten</b>" in web.get("/?l=de").text
+    assert "\u0631\u062f\u0651\u0627\u0646</b>" in web.get("/?l=ar").text
     page = web.get("/m/" + parent).text
     assert page.index("I &lt;b&gt;have&lt;/b&gt; one") < page.index("me, too")
     own = web.get("/m/" + first["id"]).text
@@ -99,7 +99,7 @@ def test_messages_are_answered(make_web):
     late = web.post("/leave", {**forged, "text": "kept words", "re": "0" * 32})
     assert late.status == 404 and "kept words" in late.text
     assert web.post("/withdraw", first, source="127.0.0.7").status == 200
-    assert "1 answer</span>" in web.get().text
+    assert "1 answer</b>" in web.get().text
     assert "have" not in web.get("/m/" + parent).text
 
 
