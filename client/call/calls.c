@@ -105,8 +105,14 @@ static int deposit_fill(const struct hearsay_deposit *deposit, struct hearsay_re
 int client_fill_query(const struct hearsay_query *query, struct hearsay_query *out_query,
                       struct hearsay_error *error)
 {
-    if (query->part_count == 0 || query->parts == NULL) {
+    if (query->answers.data == NULL && (query->part_count == 0 || query->parts == NULL)) {
         return fail_set(error, HEARSAY_ERR_ARGUMENT, "the query has no parts");
+    }
+    if (query->answers.data != NULL &&
+        (query->part_count > 0 || query->answers.count != HEARSAY_ID_BYTES)) {
+        return fail_set(error, HEARSAY_ERR_ARGUMENT,
+                        "a query for the answers to a message has its id of %d bytes and no parts",
+                        HEARSAY_ID_BYTES);
     }
     if (query->part_count > LIMIT_PARTS) {
         return fail_set(error, HEARSAY_ERR_ARGUMENT, "the query has %zu parts, at most are %d",

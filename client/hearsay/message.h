@@ -33,8 +33,10 @@ struct hearsay_receipt {
  * Sets the defaults of a struct hearsay_deposit: all fields absent, except reach_ppm
  * HEARSAY_DISTANCE_ONE. Also draws a random id and token, unless out_receipt is NULL, and lets the
  * fields `id` and `withdraw_hash` borrow the id and the hash from *out_receipt. The caller then
- * sets `filter`, and what else the message shall have. Without `withdraw_hash` nobody can withdraw
- * the message. The library sets has_ttl_s by ttl_s, where 0 is the server's default.
+ * sets `filter`, and what else the message shall have, such as `answers`, the id of the message
+ * that this one answers: it takes that message's epoch, and its filter finds nothing. Without
+ * `withdraw_hash` nobody can withdraw the message. The library sets has_ttl_s by ttl_s, where 0 is
+ * the server's default.
  */
 HEARSAY_API void hearsay_deposit_init(struct hearsay_deposit *deposit,
                                       struct hearsay_receipt *out_receipt);
@@ -44,8 +46,9 @@ HEARSAY_API void hearsay_deposit_init(struct hearsay_deposit *deposit,
 /*
  * Sets the defaults of a struct hearsay_query: no parts, the 10 nearest messages, of any time and
  * at any distance (HEARSAY_DISTANCE_ONE), by phi, the nearest first, with their payloads, and no
- * bound on staleness (UINT64_MAX). The caller sets `parts` and part_count. To fields that are 0
- * then, the library gives the meaning of absent fields: `metric`, `scope` and wait_ms.
+ * bound on staleness (UINT64_MAX). The caller sets `parts` and part_count; or instead `answers`,
+ * the id of a message, for the answers to it, oldest first. To fields that are 0 then, the library
+ * gives the meaning of absent fields: `metric`, `scope` and wait_ms.
  *
  * A query with HEARSAY_SCOPE_HOOD returns ERR_ARGUMENT without the capability "hood" of the server,
  * and is not for a watch. hearsay_seen_exclude makes the slices of `exclude`.

@@ -44,6 +44,10 @@ struct board_message {
     uint32_t similarity_ppm; /* 1,000,000 minus the distance */
     const char *host; /* of a list: the host that has the message; NULL: the host of the view */
     uint32_t topics;  /* of a list: a bit 1 << i for each of board_options.topics it has */
+    uint32_t answer_count; /* how many answers there are */
+    uint64_t epoch;        /* of board_get */
+    bool is_answer;        /* of board_get: it answers the message `parent` */
+    uint8_t parent[HEARSAY_ID_BYTES];
 };
 
 /* An answer to board_list. Borrowed for the call of `done`. */
@@ -81,7 +85,7 @@ enum board_outcome {
 struct board_reply {
     enum board_outcome outcome;
     const struct hearsay_error *error;      /* NULL with BOARD_DONE, BOARD_BUSY, BOARD_NO_MEMORY */
-    const struct board_list *list;          /* of board_list */
+    const struct board_list *list;          /* of board_list and board_answers */
     const struct board_message *message;    /* of board_get */
     const struct hearsay_deposited *stored; /* of BOARD_LEAVE */
     const char *place;                      /* of board_place: labels, a line feed behind each */
@@ -137,6 +141,10 @@ void board_list(struct board *board, const struct view *view, const struct http_
 void board_get(struct board *board, const char *host, const uint8_t *id,
                const struct http_address *client, board_done *done, void *context);
 
+/* The answers to a message, oldest first; as board_get. */
+void board_answers(struct board *board, const char *host, const uint8_t *id,
+                   const struct http_address *client, board_done *done, void *context);
+
 /* The here labels of a phone's address. */
 void board_place(struct board *board, const char *host, const struct http_address *client,
                  board_done *done, void *context);
@@ -151,9 +159,12 @@ struct board_write {
     const struct view *view; /* BOARD_LEAVE: host, place, topics and is_now are its context */
     const char *text;        /* BOARD_LEAVE: `bytes` of it; BOARD_REPORT: the reason, with a NUL */
     size_t bytes;
-    uint32_t ttl_s;       /* BOARD_LEAVE; 0: the default */
-    const uint8_t *id;    /* HEARSAY_ID_BYTES: the same form sent twice is one message */
-    const uint8_t *token; /* HEARSAY_TOKEN_BYTES: shown again to withdraw; not of BOARD_REPORT */
+    uint32_t ttl_s;         /* BOARD_LEAVE; 0: the default */
+    const uint8_t *id;      /* HEARSAY_ID_BYTES: the same form sent twice is one message */
+    const uint8_t *answers; /* BOARD_LEAVE: the id of the message that is answered; NULL: none. Then
+                               the context of the view does not count */
+    uint64_t epoch;         /* of that message */
+    const uint8_t *token;   /* HEARSAY_TOKEN_BYTES: shown again to withdraw; not of BOARD_REPORT */
     enum hearsay_report_kind report_kind;
 };
 

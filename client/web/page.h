@@ -5,12 +5,16 @@
  * request the same; html_failed tells when memory was out.
  *
  * The fields that the forms send, beside `h` and `l` of the view where it has them:
- *   POST /leave      text, t (topics with commas between), now (1), ttl (seconds), id, f, place,
- * here, to (a language: nothing is left, and the form comes back in it) POST /withdraw   id, code,
- * f, place POST /report     id, why (illegal, about-me, harassment, spam, other), text, f, place
- * POST /stay       f GET /            t (once for each topic; may be empty), o, now `place` is
- * page.store and `here` is page.here: by them the page at another access point knows that a phone
- * has moved.
+ * - POST /leave: text, t (topics with commas between), now (1), ttl (seconds), id, f, place, here,
+ *   re and e (of an answer: the id and the epoch of its message), to (a language: nothing is left,
+ *   and the form comes back in it)
+ * - POST /withdraw: id, code, f, place
+ * - POST /report: id, why (illegal, about-me, harassment, spam, other), text, f, place
+ * - POST /stay: f
+ * - GET /: t (once for each topic; may be empty), o, now
+ *
+ * `place` is page.store and `here` is page.here: by them the page at another access point knows
+ * that a phone has moved.
  */
 #ifndef CLIENT_WEB_PAGE_H
 #define CLIENT_WEB_PAGE_H
@@ -70,6 +74,9 @@ struct page_form {
     bool is_found_around;           /* what is left here is found from other hosts of the hood */
     enum hearsay_acceptance accept; /* open, review, closed */
     int64_t accept_until_ms;        /* when that changes; 0: not known */
+    /* of an answer: id and epoch of its message, as texts; NULL: it is none */
+    const char *re;
+    const char *epoch;
 };
 
 enum page_notice {
@@ -127,9 +134,20 @@ struct page_message {
     const char *code;
     const char *why;
     const char *words;
+    /* For page_end_message. The form to answer; NULL: it cannot be answered here. */
+    const struct page_form *form;
+    const struct board_list *answers; /* NULL: none, or they cannot be read */
+    bool lacks_answers;               /* they cannot be read */
 };
 void page_write_message(struct html *html, const struct page *page,
                         const struct page_message *message);
+
+/* The same in two parts: what is read of the message itself, and the rest, which does not use its
+ * text and its media type. */
+void page_begin_message(struct html *html, const struct page *page,
+                        const struct page_message *message);
+void page_end_message(struct html *html, const struct page *page,
+                      const struct page_message *message);
 
 /* The form alone, with what was typed: as its language was changed. */
 void page_write_draft(struct html *html, const struct page *page, const struct page_form *form);
@@ -140,6 +158,7 @@ struct page_left {
     const char *code; /* to withdraw */
     int64_t expires_ms;
     bool is_pending; /* the operator looks at it first */
+    const char *re;  /* of an answer: the id of its message; NULL: it is none */
 };
 void page_write_left(struct html *html, const struct page *page, const struct page_left *left);
 

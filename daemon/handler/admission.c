@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/character.h"
+#include "core/base/expiry.h"
 
 static bool check_epoch(const struct ask *ask)
 {
@@ -88,6 +89,45 @@ static bool check_form(const struct ask *ask)
            ask_fill(ask, filter, "filter", limits->deposit_fill_min_ppm,
                     limits->deposit_fill_max_ppm) &&
            check_sizes(ask) && check_text(ask);
+}
+
+const char handler_no_parent_text[] =
+    "there is no message with this id at this host; it may have expired or gone, or be another "
+    "host's";
+
+/* Checks the message that a deposit answers. */
+static bool check_parent(const struct ask *ask, int64_t now_ms)
+{
+    const struct hearsay_deposit *deposit = &ask->request->deposit;
+    const struct answers *answers = &ask->host->answers;
+    const uint8_t *id = deposit->answers.data;
+    uint32_t most = ask->service->config.limits.k_max; /* so one query can read all of them */
+    struct epoch *epoch = NULL;
+    struct index_item item;
+
+    if (id == NULL) {
+        return true;
+    }
+    if (host_find(ask->host, id, &epoch, &item, NULL) != 0 ||
+        message_expired(item.expires_ms, now_ms)) {
+        ask_refuse(ask, MSG_NOT_FOUND, "answers", "%s", handler_no_parent_text);
+        return false;
+    }
+    const struct answered *answered = answers_of(answers, id);
+    if (answers_find(answers, id) != NULL) {
+        ask_refuse(ask, MSG_INVALID, "answers",
+                   "the message with this id is an answer; answer the message that it answers");
+    } else if (epoch->number != deposit->epoch) {
+        ask_refuse(ask, MSG_INVALID, "epoch",
+                   "an answer has the epoch of the message that it answers, which is %" PRIu64,
+                   epoch->number);
+    } else if (answered != NULL && answered->count >= most) {
+        ask_refuse(ask, MSG_QUOTA, "answers",
+                   "this message has %" PRIu32 " answers, and there may be no more", most);
+    } else {
+        return true;
+    }
+    return false;
 }
 
 /* Checks the accept mode, and sets out->state, the first state of the message. */
@@ -175,5 +215,6 @@ bool admission_decide(const struct ask *ask, struct admission *out_admission)
     out_admission->is_known =
         host_has(ask->host, ask->request->deposit.id.data, out_admission->now_ms);
     return out_admission->is_known ||
-           (check_mode(ask, out_admission) && check_bans(ask) && check_room(ask, out_admission));
+           (check_parent(ask, out_admission->now_ms) && check_mode(ask, out_admission) &&
+            check_bans(ask) && check_room(ask, out_admission));
 }

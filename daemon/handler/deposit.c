@@ -225,12 +225,12 @@ static bool has_copies(const struct deposit_job *job)
     const struct host *host = job->base.host;
 
     return host->config.acknowledge_replicated && job->op.message.epoch == 0 &&
-           (uint64_t)job->op.message.seq <= host->feed.replicated;
+           !job->op.message.is_answer && (uint64_t)job->op.message.seq <= host->feed.replicated;
 }
 
 /*
  * Lets the answer wait for the copies, and ends the job. Returns false if it need not wait or
- * cannot. Messages in an epoch with a key have no copies.
+ * cannot. Messages in an epoch with a key, and answers, have no copies.
  */
 static bool wait_for_copies(struct deposit_job *job, const struct hearsay_deposited *deposited)
 {
@@ -238,7 +238,8 @@ static bool wait_for_copies(struct deposit_job *job, const struct hearsay_deposi
     struct service *service = job->base.service;
     struct host *host = job->base.host;
 
-    if (!host->config.acknowledge_replicated || message->epoch != 0 || has_copies(job)) {
+    if (!host->config.acknowledge_replicated || message->epoch != 0 || message->is_answer ||
+        has_copies(job)) {
         return false;
     }
     struct late_answer *late = job_follow(&job->base, sizeof(*late));
@@ -332,6 +333,9 @@ static void on_deposited(struct persist_op *op)
                  "this host is full, and not enough messages can go for this one; there is room "
                  "again when messages expire");
         return;
+    case PERSIST_NO_PARENT:
+        job_fail(&job->base, MSG_NOT_FOUND, "answers", handler_no_parent_text);
+        return;
     case PERSIST_CONFLICT:
         job_fail(&job->base, MSG_ALREADY_EXISTS, "id",
                  "another message has this id; a new message takes 16 new random bytes");
@@ -381,6 +385,10 @@ static void fill_deposit(struct deposit_job *job, const struct hearsay_deposit *
     message->sender = job->base.client->sender_tag;
     message->state = admission->state;
     memcpy(message->id, deposit->id.data, MESSAGE_ID_BYTES);
+    if (deposit->answers.data != NULL) { /* the store ends it with its parent */
+        message->is_answer = true;
+        memcpy(message->answers, deposit->answers.data, MESSAGE_ID_BYTES);
+    }
     if (deposit->withdraw_hash.data != NULL) {
         message->can_withdraw = true;
         memcpy(message->withdraw_hash, deposit->withdraw_hash.data, LIMIT_HASH_BYTES);
@@ -419,7 +427,7 @@ void handler_deposit(struct ask *ask)
     if (rc == 0) {
         job->base.deinit = free_going;
         job->wide_tag = ask->client->wide_tag;
-        job->without_here = handler_lacks_here(ask);
+        job->without_here = deposit->answers.data == NULL && handler_lacks_here(ask);
         fill_deposit(job, deposit, &admission);
         rc = ask_for_room(job, &admission.room);
     }

@@ -8,7 +8,7 @@
 
 enum {
     CURSOR_BYTES = 8,
-    EXPORT_PAGE_MAX = 128 /* messages on a page */
+    EXPORT_PAGE_MAX = 112 /* messages on a page */
 };
 
 struct export_job {
@@ -57,8 +57,10 @@ static void on_exported(struct persist_read *read)
     for (size_t i = 0; i < read->entry_count; i++) {
         const struct persist_message *message = &read->entries[i].message;
 
-        if (!message_expired(message->expires_ms,
-                             now_ms)) { /* the store deletes it a little later */
+        bool is_read =
+            !message->is_answer || host_find(job->host, message->id, NULL, NULL, NULL) == 0;
+        if (is_read && !message_expired(message->expires_ms,
+                                        now_ms)) { /* the store deletes it a little later */
             struct hearsay_exported_message *out = &messages[response.exported.message_count++];
             job_fill_exported(message, out);
             out->epoch = message->epoch;

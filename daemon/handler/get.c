@@ -14,6 +14,17 @@ struct get_job {
     struct persist_entry entry;
 };
 
+/* Says what the message answers, and how many answers it has. */
+static void fill_answers(struct service *service, const struct host *host, struct hearsay_got *got)
+{
+    const uint8_t *parent = host_parent(host, got->id.data);
+
+    if (parent != NULL) {
+        got->answers = (struct hearsay_bytes){parent, MESSAGE_ID_BYTES};
+    }
+    got->answer_count = answers_count(&host->answers, got->id.data, service_now_ms(service));
+}
+
 static void fill_got(uint64_t epoch, const struct index_item *item,
                      const struct persist_message *message, struct hearsay_got *out)
 {
@@ -43,7 +54,8 @@ static void on_got(struct persist_read *read)
 
     if (read->failed) {
         job_fail_read(job, read->reason);
-    } else if (!get->entry.found || moderation_hides(&job->host->moderation, message->id)) {
+    } else if (!get->entry.found || moderation_hides(&job->host->moderation, message->id) ||
+               (message->is_answer && host_find(job->host, message->id, NULL, NULL, NULL) != 0)) {
         bool was_removed = is_removed(job->service, job->host, get->item.id);
         job_fail(job, was_removed ? MSG_REMOVED : MSG_NOT_FOUND, "id",
                  was_removed ? removed_text : unknown_text);
@@ -57,6 +69,7 @@ static void on_got(struct persist_read *read)
         get->item.deposited_ms = message->deposited_ms;
         get->item.expires_ms = message->expires_ms;
         fill_got(message->epoch, &get->item, message, &response.got);
+        fill_answers(job->service, job->host, &response.got);
         service_note(job->service, METRIC_GET, job->began_ns);
         job_finish(job, &response);
     }
@@ -105,6 +118,7 @@ void handler_get(struct ask *ask)
     }
     struct hearsay_response response = {.id = ask->request->id, .kind = HEARSAY_RESPONSE_GOT};
     fill_got(epoch->number, &item, &cached, &response.got);
+    fill_answers(service, ask->host, &response.got);
     service_note(service, METRIC_GET, began_ns);
     ask_respond(ask, &response);
 }

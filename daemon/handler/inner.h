@@ -65,11 +65,12 @@ void handler_here_welcome(struct service *service, const struct requester *clien
  * admission_decide checks in this order:
  *
  *   1. form    epoch, filter, fill, payload size, time to live
- *   2. known   if the host has a message of this id that has not expired, checks 3 to 5 are
+ *   2. known   if the host has a message of this id that has not expired, checks 3 to 6 are
  *              skipped
- *   3. mode    the accept mode is `open` or `review` (accept_mode)
- *   4. ban     no ban of the operator applies to the payload or the filter
- *   5. room    caps and the sender's share allow the message, or others can be removed (room.h)
+ *   3. parent  the message that an answer answers can be read, and has not too many answers
+ *   4. mode    the accept mode is `open` or `review` (accept_mode)
+ *   5. ban     no ban of the operator applies to the payload or the filter
+ *   6. room    caps and the sender's share allow the message, or others can be removed (room.h)
  *
  * ask_pay has checked the rate limits of the sender before.
  */
@@ -83,6 +84,9 @@ struct admission {
     /* the messages that the store removes for the new message; they are promised (room.h) */
     struct room room;
 };
+
+/* Says that the message that a deposit or a query names in `answers` cannot be read. */
+extern const char handler_no_parent_text[];
 
 /* Bytes of a deposit that count against the caps. */
 size_t admission_content_bytes(const struct hearsay_deposit *deposit);

@@ -215,4 +215,7 @@ void job_fill_exported(const struct persist_message *message, struct hearsay_exp
     if (message->can_withdraw) {
         out->withdraw_hash = (struct hearsay_bytes){message->withdraw_hash, LIMIT_HASH_BYTES};
     }
+    if (message->is_answer) {
+        out->answers = (struct hearsay_bytes){message->answers, MESSAGE_ID_BYTES};
+    }
 }

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/base/expiry.h"
 #include "daemon/handler/inner.h"
 #include "daemon/system/container.h"
 
@@ -21,7 +22,15 @@ static bool check_query(const struct ask *ask)
                    limits->k_max);
         return false;
     }
-    if (query->part_count == 0 || query->part_count > limits->parts_max) {
+    if (query->answers.data != NULL &&
+        (query->part_count > 0 || query->scope != HEARSAY_SCOPE_HERE)) {
+        ask_refuse(ask, MSG_INVALID, query->part_count > 0 ? "parts" : "scope",
+                   "a query for answers is for those of one message at one host; leave parts and "
+                   "scope out");
+        return false;
+    }
+    if (query->answers.data == NULL &&
+        (query->part_count == 0 || query->part_count > limits->parts_max)) {
         ask_refuse(ask, MSG_INVALID, "parts", "the query has %zu parts; it must have 1 to %" PRIu32,
                    query->part_count, limits->parts_max);
         return false;
@@ -224,6 +233,7 @@ static void deinit_query(struct job *base)
     alloc_release(alloc, job->exclude);
     alloc_release(alloc, job->exclude_bits);
     alloc_release(alloc, job->entries);
+    alloc_release(alloc, job->listed);
     alloc_release(alloc, job->filters);
     alloc_release(alloc, job->parts);
     alloc_release(alloc, job->remote);
@@ -321,6 +331,44 @@ static bool check_floor(const struct ask *ask)
     return false;
 }
 
+/* --- answers ---------------------------------------------------------------------------------- */
+
+/* A query for the answers to one message. */
+static void query_answers(const struct ask *ask)
+{
+    const struct hearsay_query *query = &ask->request->query;
+    struct epoch *epoch = NULL;
+    struct index_item item;
+
+    if (host_find(ask->host, query->answers.data, &epoch, &item, NULL) != 0 ||
+        message_expired(item.expires_ms, service_now_ms(ask->service))) {
+        ask_refuse(ask, MSG_NOT_FOUND, "answers", "%s", handler_no_parent_text);
+        return;
+    }
+    struct query_job *job = job_new(ask, sizeof(*job), 0);
+    if (job == NULL) {
+        return;
+    }
+    job->base.deinit = deinit_query;
+    job->asked.with_payload = query->with_payload;
+    job->answer.complete = true;
+    job->query = (struct index_query){.part_count = 1,
+                                      .k = query->k,
+                                      .since_ms = query->since_ms,
+                                      .until_ms = query->until_ms,
+                                      .metric = INDEX_METRIC_PHI};
+    job->is_list = true;
+    memcpy(job->parent, query->answers.data, MESSAGE_ID_BYTES);
+    job->places = alloc_zeroed(ask->service->alloc, 1, sizeof(*job->places));
+    if (job->places == NULL) {
+        job_fail_memory(&job->base);
+        return;
+    }
+    query_look(job, 0, ask->host, epoch);
+    job->when_found = query_answer;
+    query_search(job);
+}
+
 /* --- the request ------------------------------------------------------------------------------ */
 
 void handler_query(struct ask *ask)
@@ -331,6 +379,10 @@ void handler_query(struct ask *ask)
 
     if (!ask_host(ask, &query->host) || !check_query(ask) || !check_floor(ask) ||
         (query->scope == HEARSAY_SCOPE_HOOD && !count_peers(ask, &peers, &other))) {
+        return;
+    }
+    if (query->answers.data != NULL) {
+        query_answers(ask);
         return;
     }
     struct query_job *job = query_new(ask, peers);

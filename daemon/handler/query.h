@@ -51,6 +51,11 @@ struct query_job {
      * bridge the time that it says, if earlier
      */
     struct hearsay_results answer;
+    /* the query is for the answers to `parent`: nothing is searched. The places have its epoch */
+    bool is_list;
+    uint8_t parent[MESSAGE_ID_BYTES];
+    struct nearest_candidate *listed; /* owned: listed_count of query.k answers */
+    uint32_t listed_count;
     int64_t until_ms; /* monotonic: how long a bridge may take; 0: none is asked */
     struct ask_wait wait;
     /* owned: remote_count messages of other servers, the nearest first, and their bytes */
@@ -86,6 +91,9 @@ void query_charge(struct query_job *job);
  * If memory is short, or if the client disconnects, the job may end without this call.
  */
 void query_search(struct query_job *job);
+
+/* What the search has found, or the answers of the list, as index_search_results says. */
+const struct nearest_candidate *query_found(struct query_job *job, uint32_t *out_count);
 
 /* --- query_ask.c ------------------------------------------------------------------------------ */
 

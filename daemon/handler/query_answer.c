@@ -51,6 +51,10 @@ static void fill_result(const struct query_job *job, const struct nearest_candid
         .deposited_ms = found->item.deposited_ms,
         .expires_ms = found->item.expires_ms,
     };
+    if (place->host->answers.count > 0) {
+        out->answer_count =
+            answers_count(&place->host->answers, found->item.id, service_now_ms(job->base.service));
+    }
     if (job->asked.scope == HEARSAY_SCOPE_HOOD) {
         out->host =
             (struct hearsay_text){place->host->config.name, strlen(place->host->config.name)};
@@ -224,7 +228,7 @@ static uint32_t merge_results(struct query_job *job, const struct persist_messag
                               struct hearsay_result *results, struct persist_message *payloads)
 {
     uint32_t count = 0, own = 0, remote = 0, merged = 0;
-    const struct nearest_candidate *found = index_search_results(job->search, &count);
+    const struct nearest_candidate *found = query_found(job, &count);
 
     while (merged < job->query.k && (own < count || remote < job->remote_count)) {
         if (own < count && is_told(job, &found[own])) {
@@ -288,9 +292,11 @@ static void fit_bridge(struct hearsay_response *response, size_t frame_bytes)
 /* Completes what the job knows of the answer by what the search has found out. */
 static void complete_answer(const struct query_job *job, struct hearsay_results *answer)
 {
-    answer->comparisons += index_search_comparisons(job->search);
-    answer->exact = index_search_is_exact(job->search);
-    answer->capped = answer->capped || index_search_is_capped(job->search);
+    if (!job->is_list) {
+        answer->comparisons += index_search_comparisons(job->search);
+        answer->capped = answer->capped || index_search_is_capped(job->search);
+    }
+    answer->exact = job->is_list || index_search_is_exact(job->search);
     answer->complete = answer->complete && is_whole(job);
     answer->as_of_ms = job->asked.scope == HEARSAY_SCOPE_HOOD ? answer->as_of_ms : 0;
     answer->seq = job->base.client->is_bridge ? highest_number(job) : 0;
@@ -364,7 +370,7 @@ static struct persist_message *take_payloads(struct query_job *job, bool *out_al
     struct service *service = job->base.service;
     const struct persist_read *read = &job->read;
     uint32_t count = 0;
-    const struct nearest_candidate *results = index_search_results(job->search, &count);
+    const struct nearest_candidate *results = query_found(job, &count);
     struct persist_message *messages =
         arena_take_zeroed(&service->arena, read->entry_count, sizeof(*messages));
 
@@ -468,7 +474,7 @@ static void read_payloads(struct query_job *job, const struct nearest_candidate 
 void query_answer(struct query_job *job)
 {
     uint32_t count = 0;
-    const struct nearest_candidate *found = index_search_results(job->search, &count);
+    const struct nearest_candidate *found = query_found(job, &count);
 
     if (job->answer.as_of_ms == 0) {
         job->answer.as_of_ms = service_now_ms(job->base.service);

@@ -8,6 +8,7 @@
  * While queries come faster than the loop answers them, threads of the read_pool do the first steps
  * of most of them.
  */
+#include "core/base/expiry.h"
 #include "daemon/handler/handler.h"
 #include "daemon/handler/query.h"
 #include "daemon/system/container.h"
@@ -229,6 +230,46 @@ static void search_settle_tasks(struct service *service)
     }
 }
 
+/* --- answers to a message --------------------------------------------------------------------- */
+
+/* Lists the first k answers that can be read. False: out of memory. */
+static bool list_answers(struct query_job *job)
+{
+    const struct host *host = job->places[0].host;
+    const struct answered *answered = answers_of(&host->answers, job->parent);
+    int64_t now_ms = service_now_ms(job->base.service);
+    const struct answer *answer = answered != NULL ? answered->first : NULL;
+
+    if (job->listed == NULL) {
+        job->listed = alloc_array(job->base.service->alloc, job->query.k, sizeof(*job->listed));
+    }
+    job->listed_count = 0;
+    for (; job->listed != NULL && answer != NULL && job->listed_count < job->query.k;
+         answer = answer->next) {
+        struct nearest_candidate *next = &job->listed[job->listed_count];
+
+        *next = (struct nearest_candidate){.similarity = {1, 1}, .rank = {1, 1}};
+        if (host_find(host, answer->item.id, NULL, &next->item, NULL) == 0 &&
+            !message_expired(next->item.expires_ms, now_ms) &&
+            next->item.deposited_ms >= job->query.since_ms &&
+            next->item.deposited_ms < job->query.until_ms) {
+            job->listed_count++;
+        }
+    }
+    return job->listed != NULL;
+}
+
+const struct nearest_candidate *query_found(struct query_job *job, uint32_t *out_count)
+{
+    if (!job->is_list) {
+        return index_search_results(job->search, out_count);
+    }
+    *out_count = job->listed_count;
+    return job->listed;
+}
+
+/* --- searches that begin ---------------------------------------------------------------------- */
+
 void query_search(struct query_job *job)
 {
     struct service *service = job->base.service;
@@ -236,6 +277,14 @@ void query_search(struct query_job *job)
     bool is_over = false;
 
     job->attempts++; /* when_found may search again */
+    if (job->is_list) {
+        if (list_answers(job)) {
+            job->when_found(job);
+        } else {
+            job_fail_memory(&job->base);
+        }
+        return;
+    }
     if (!search_begin(job)) {
         return;
     }

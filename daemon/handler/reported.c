@@ -103,6 +103,9 @@ static size_t describe_entry(struct service *service, const struct persist_entry
         out->media_type =
             (struct hearsay_text){entry->message.media_type, entry->message.media_type_bytes};
     }
+    if (entry->message.is_answer) {
+        out->answers = (struct hearsay_bytes){entry->message.answers, MESSAGE_ID_BYTES};
+    }
     out->reason_count = split_reasons(service, entry, &out->reasons);
     size_t bytes = CODEC_REPORTED_MESSAGE_BARE_BYTES_MAX + out->media_type.length;
 
@@ -278,8 +281,10 @@ static void fill_message(const struct host *host, const struct persist_message *
  * expired or evicted. What is hidden or waits for review is not in the index. */
 static bool has_gone(const struct host *host, const struct hearsay_reported_message *message)
 {
-    return message->destroyed_ms != 0 || (!message->hidden && !message->pending &&
-                                          host_find(host, message->id.data, NULL, NULL, NULL) != 0);
+    struct index_item item;
+
+    return message->destroyed_ms != 0 ||
+           (!message->hidden && !message->pending && !host_item(host, message->id.data, &item));
 }
 
 /*

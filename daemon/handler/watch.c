@@ -2,12 +2,13 @@
 /* Watch and Unwatch: begin and end a standing query. Checks what a watch may ask for. */
 #include <inttypes.h>
 
+#include "core/base/expiry.h"
 #include "daemon/handler/inner.h"
 #include "daemon/watch/watch.h"
 
 /*
- * Whether the query has 1 to parts_max parts, and none of the fields that a watch does not use. If
- * not, sends an error.
+ * Whether the query has 1 to parts_max parts, or is for answers, and has none of the fields that a
+ * watch does not use. If not, sends an error.
  */
 static bool check_watch(const struct ask *ask)
 {
@@ -16,13 +17,16 @@ static bool check_watch(const struct ask *ask)
     const char *field = NULL;
     const char *sentence = NULL;
 
-    if (query->part_count == 0 || query->part_count > parts_max) {
+    if (query->answers.data == NULL && (query->part_count == 0 || query->part_count > parts_max)) {
         ask_refuse(ask, MSG_INVALID, "query.parts",
                    "the query has %zu parts; it must have 1 to %" PRIu32, query->part_count,
                    parts_max);
         return false;
     }
-    if (query->k != 0) {
+    if (query->answers.data != NULL && query->part_count > 0) {
+        field = "query.parts";
+        sentence = "a watch for answers has no parts; leave them out";
+    } else if (query->k != 0) {
         field = "query.k";
         sentence = "a watch has no k: every message that fits is pushed; leave it out";
     } else if (query->until_ms != INT64_MAX) {
@@ -72,6 +76,21 @@ static bool read_part(const struct ask *ask, const struct hearsay_query_part *pa
     return true;
 }
 
+/* Makes the part that each answer to the message `id` fits. False: an error was sent. */
+static bool read_parent(const struct ask *ask, const uint8_t *id, uint64_t *words,
+                        struct standing_part *out)
+{
+    struct index_item item;
+
+    if (host_find(ask->host, id, NULL, &item, words) != 0 ||
+        message_expired(item.expires_ms, service_now_ms(ask->service))) {
+        ask_refuse(ask, MSG_NOT_FOUND, "query.answers", "%s", handler_no_parent_text);
+        return false;
+    }
+    *out = (struct standing_part){.filter = words, .scope = host_scope(ask->host, 0, id)};
+    return true;
+}
+
 static void begin_watch(const struct ask *ask, const struct watch_order *order)
 {
     const struct config_limits *limits = &ask->service->config.limits;
@@ -112,16 +131,18 @@ void handler_watch(struct ask *ask)
     if (!ask_host(ask, &query->host) || !check_watch(ask)) {
         return;
     }
+    const uint8_t *parent = query->answers.data;
     size_t part_words = 2 * ask->host->filter_words;
-    struct standing_part *parts = arena_take_zeroed(arena, query->part_count, sizeof(*parts));
-    uint64_t *words = arena_take_zeroed(arena, query->part_count, part_words * sizeof(*words));
+    size_t count = parent != NULL ? 1 : query->part_count;
+    bool is_phi = parent == NULL && query->metric == HEARSAY_METRIC_PHI;
+    struct standing_part *parts = arena_take_zeroed(arena, count, sizeof(*parts));
+    uint64_t *words = arena_take_zeroed(arena, count, part_words * sizeof(*words));
     struct watch_order order = {
         .host = ask->host,
         .terms = {.parts = parts,
-                  .part_count = (uint32_t)query->part_count,
-                  .max_distance_ppm = query->max_distance_ppm,
-                  .metric =
-                      query->metric == HEARSAY_METRIC_PHI ? INDEX_METRIC_PHI : INDEX_METRIC_BITS},
+                  .part_count = (uint32_t)count,
+                  .max_distance_ppm = parent != NULL ? DISTANCE_ONE_PPM : query->max_distance_ppm,
+                  .metric = is_phi ? INDEX_METRIC_PHI : INDEX_METRIC_BITS},
         .with_payload = query->with_payload,
         .since_ms = query->since_ms,
         .after_seq = ask->request->watch.after_seq,
@@ -130,6 +151,9 @@ void handler_watch(struct ask *ask)
 
     if (!is_right) {
         ask_refuse_memory(ask);
+    }
+    if (is_right && parent != NULL) {
+        is_right = read_parent(ask, parent, words, &parts[0]);
     }
     for (size_t i = 0; is_right && i < query->part_count; i++) {
         is_right = read_part(ask, &query->parts[i], words + i * part_words, &parts[i]);

@@ -82,6 +82,26 @@ static const char *check_shown(const struct host *host, const struct persist_mes
     return NULL;
 }
 
+/* An answer, hidden or not: its filter is not kept in memory. */
+static const char *check_answer(const struct host *host, const struct persist_message *message)
+{
+    const struct answer *answer = answers_find(&host->answers, message->id);
+
+    if (answer == NULL) {
+        return "it is not among the answers in memory";
+    }
+    if (answer->is_shown != (message->state < PERSIST_HIDDEN) || answer->epoch != message->epoch ||
+        memcmp(answer->parent, message->answers, MESSAGE_ID_BYTES) != 0 ||
+        answer->item.deposited_ms != message->deposited_ms ||
+        answer->item.expires_ms != message->expires_ms ||
+        answer->item.bytes != host_message_bytes(message)) {
+        return "it is shown, or its epoch, what it answers, its times or its size are, otherwise "
+               "in "
+               "memory";
+    }
+    return NULL;
+}
+
 const char *check_message(struct service *service, const struct persist_entry *entry)
 {
     const struct persist_message *message = &entry->message;
@@ -95,7 +115,9 @@ const char *check_message(struct service *service, const struct persist_entry *e
     }
     const struct moderated *known = moderation_find(&host->moderation, message->id);
     const char *reason = check_state(known, message);
-    if (reason == NULL) {
+    if (reason == NULL && message->is_answer) {
+        reason = check_answer(host, message);
+    } else if (reason == NULL) {
         reason = message->state >= PERSIST_HIDDEN ? check_hidden(host, known, message)
                                                   : check_shown(host, message);
     }

@@ -5,6 +5,7 @@
 
 #include "core/base/err.h"
 #include "core/base/expiry.h"
+#include "core/base/hash.h"
 #include "core/filter/bloom.h"
 #include "daemon/host/service.h"
 #include "daemon/system/read_pool.h"
@@ -19,6 +20,7 @@ int host_init(struct host *host, const struct config_host *config, uint32_t numb
     rules_init(&host->rules, alloc);
     moderation_init(&host->moderation, alloc, hash_seed);
     shares_init(&host->shares, alloc, hash_seed);
+    answers_init(&host->answers, alloc, hash_seed);
     host->filter_bytes = bloom_bytes(config->profile.bits);
     host->filter_words = bloom_words(config->profile.bits);
     profile_print(&config->profile, host->profile_text);
@@ -50,6 +52,7 @@ void host_deinit(struct host *host)
     rules_deinit(&host->rules);
     moderation_deinit(&host->moderation);
     shares_deinit(&host->shares);
+    answers_deinit(&host->answers);
     hide_rate_deinit(&host->hide_rate, host->alloc);
     hide_rate_deinit(&host->hidden_rate, host->alloc);
     removed_deinit(&host->removed, host->alloc);
@@ -119,6 +122,16 @@ uint32_t host_message_bytes(const struct persist_message *message)
     return (uint32_t)(message->filter_bytes + message->media_type_bytes + message->payload_bytes);
 }
 
+static int admit_answer(struct host *host, const struct persist_message *message,
+                        const struct index_item *item)
+{
+    struct answer answer = {
+        .item = *item, .epoch = message->epoch, .is_shown = message->state < PERSIST_HIDDEN};
+
+    memcpy(answer.parent, message->answers, MESSAGE_ID_BYTES);
+    return answers_put(&host->answers, &answer);
+}
+
 int host_admit(struct host *host, const struct persist_message *message)
 {
     struct epoch *epoch = host_epoch(host, message->epoch);
@@ -139,6 +152,9 @@ int host_admit(struct host *host, const struct persist_message *message)
         return -ERR_DAMAGED;
     }
     memcpy(item.id, message->id, sizeof(item.id));
+    if (message->is_answer) {
+        return admit_answer(host, message, &item);
+    }
     read_pool_pause(host->read_pool);
     int rc = index_insert(epoch->index, &item, filter);
     if (rc == 0) {
@@ -150,8 +166,9 @@ int host_admit(struct host *host, const struct persist_message *message)
     return rc == INDEX_EXISTS ? 0 : rc;
 }
 
-int host_find(const struct host *host, const uint8_t *id, struct epoch **out_epoch,
-              struct index_item *out_item, uint64_t *out_filter)
+/* Finds a message in the indexes of all epochs. */
+static int find_indexed(const struct host *host, const uint8_t *id, struct epoch **out_epoch,
+                        struct index_item *out_item, uint64_t *out_filter)
 {
     for (size_t i = host->epoch_count; i-- > 0;) { /* the newest epoch first */
         if (index_find(host->epochs[i]->index, id, out_item, out_filter) == 0) {
@@ -164,11 +181,62 @@ int host_find(const struct host *host, const uint8_t *id, struct epoch **out_epo
     return INDEX_NOT_FOUND;
 }
 
+int host_find(const struct host *host, const uint8_t *id, struct epoch **out_epoch,
+              struct index_item *out_item, uint64_t *out_filter)
+{
+    const struct answer *answer = answers_find(&host->answers, id);
+    struct index_item parent;
+
+    if (answer == NULL) {
+        return find_indexed(host, id, out_epoch, out_item, out_filter);
+    }
+    if (!answer->is_shown ||
+        find_indexed(host, answer->parent, out_epoch, &parent, out_filter) != 0) {
+        return INDEX_NOT_FOUND;
+    }
+    if (out_item != NULL) {
+        *out_item = answer->item;
+        if (parent.expires_ms < out_item->expires_ms) { /* the clock was set since */
+            out_item->expires_ms = parent.expires_ms;
+        }
+    }
+    return 0;
+}
+
+const uint8_t *host_parent(const struct host *host, const uint8_t *id)
+{
+    const struct answer *answer = answers_find(&host->answers, id);
+
+    return answer != NULL ? answer->parent : NULL;
+}
+
+bool host_item(const struct host *host, const uint8_t *id, struct index_item *out_item)
+{
+    const struct answer *answer = answers_find(&host->answers, id);
+
+    if (answer != NULL) {
+        *out_item = answer->item;
+    }
+    return answer != NULL || find_indexed(host, id, NULL, out_item, NULL) == 0;
+}
+
+uint64_t host_scope(const struct host *host, uint64_t epoch, const uint8_t *parent)
+{
+    /* No epoch has so high a number: it is a time in milliseconds. */
+    return parent == NULL ? epoch
+                          : hash_seeded(parent, MESSAGE_ID_BYTES, host->index_options.hash_seed) |
+                                UINT64_C(1) << 63;
+}
+
 bool host_has(const struct host *host, const uint8_t *id, int64_t now_ms)
 {
     const struct moderated *moderated = moderation_find(&host->moderation, id);
+    const struct answer *answer = answers_find(&host->answers, id);
     struct index_item item;
 
+    if (answer != NULL) {
+        return !message_expired(answer->item.expires_ms, now_ms);
+    }
     if (host_find(host, id, NULL, &item, NULL) == 0) {
         return !message_expired(item.expires_ms, now_ms);
     }
@@ -179,7 +247,11 @@ int host_remove(struct host *host, const uint8_t *id, struct index_item *out_ite
 {
     uint64_t filter[PROFILE_WORDS_MAX];
     struct epoch *epoch = NULL;
-    int rc = host_find(host, id, &epoch, NULL, filter);
+
+    if (answers_remove(&host->answers, id, out_item)) {
+        return 0;
+    }
+    int rc = find_indexed(host, id, &epoch, NULL, filter);
 
     if (rc == 0) {
         read_pool_pause(host->read_pool);
@@ -192,6 +264,17 @@ int host_remove(struct host *host, const uint8_t *id, struct index_item *out_ite
         }
     }
     return rc;
+}
+
+void host_hide(struct host *host, const uint8_t *id)
+{
+    struct answer *answer = answers_find(&host->answers, id);
+
+    if (answer != NULL) {
+        answer->is_shown = false;
+    } else {
+        (void)host_remove(host, id, NULL); /* fine when it is hidden already */
+    }
 }
 
 void host_shift(struct host *host, int64_t before_ms, int64_t from_ms, int64_t by_ms)
@@ -219,6 +302,7 @@ void host_shift(struct host *host, int64_t before_ms, int64_t from_ms, int64_t b
 
         removed->expires_ms += removed->expires_ms > before_ms ? by_ms : 0;
     }
+    answers_shift(&host->answers, from_ms, by_ms);
     rules_shift(&host->rules, from_ms, by_ms);
     host->shifts++;
     host_groups_shift(host, from_ms, by_ms);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * host: one message store of hearsayd. A host has a profile, and one index for each epoch. An id
- * names one message of the host: no two epochs have a message of the same id. All functions are
- * called on the loop thread.
+ * names one message of the host: no two epochs have a message of the same id. Answers are messages
+ * that are in no index (answers.h). They can be read while the message that they answer can, so
+ * whatever is done to that message is done to them. All functions are called on the loop thread.
  */
 #ifndef DAEMON_HOST_HOST_H
 #define DAEMON_HOST_HOST_H
@@ -11,6 +12,7 @@
 #include "core/index/worth.h"
 #include "core/standing/standing.h"
 #include "daemon/config/config.h"
+#include "daemon/host/answers.h"
 #include "daemon/host/here.h"
 #include "daemon/host/here_map.h"
 #include "daemon/host/moderation.h"
@@ -114,39 +116,6 @@ int hide_rate_note(struct hide_rate *rate, const struct alloc *alloc, uint64_t b
  */
 bool hide_rate_withhold(struct hide_rate *rate, int64_t now_ms);
 
-/* --- removed ---------------------------------------------------------------------------------- */
-
-/*
- * Which messages of one host the operator has removed, until these messages would have
- * expired. The store has the same ids; this copy is in memory. At most REMOVED_KEPT ids are kept:
- * the id that goes first makes room for a new one.
- */
-
-enum { REMOVED_KEPT = 1000 };
-
-struct removed_id {
-    uint8_t id[MESSAGE_ID_BYTES];
-    int64_t expires_ms;
-};
-
-struct removed {
-    struct removed_id *list; /* owned: `count` of REMOVED_KEPT; NULL: none yet */
-    uint32_t count;
-};
-
-void removed_deinit(struct removed *removed, const struct alloc *alloc); /* a zeroed one is fine */
-
-/* Adds an id. Returns 0, or -ERR_NOMEM with nothing added. O(REMOVED_KEPT) */
-int removed_put(struct removed *removed, const struct alloc *alloc, const uint8_t *id,
-                int64_t expires_ms);
-
-/* Takes an id out: the operator has restored the message. O(REMOVED_KEPT) */
-void removed_drop(struct removed *removed, const uint8_t *id);
-
-/* Whether the operator has removed the message of this id, which has not expired at `now_ms`.
- * O(REMOVED_KEPT) */
-bool removed_has(const struct removed *removed, const uint8_t *id, int64_t now_ms);
-
 /* --- host ------------------------------------------------------------------------------------- */
 
 struct epoch_change;
@@ -175,6 +144,7 @@ struct host {
     enum accept told_accept;   /* accept_mode.c: what gateways know */
     int64_t told_accept_until_ms;
     struct moderation moderation; /* messages that are hidden, reported, pending or approved */
+    struct answers answers;
     bool has_news;                /* an entry of `moderation` may have is_new */
     struct hide_rate hide_rate;   /* reports that have counted towards hide_after lately */
     struct hide_rate hidden_rate; /* messages that they have hidden lately, all by 0 */
@@ -266,18 +236,37 @@ void host_drop_epochs(struct host *host);
 
 /*
  * Adds a stored message to the index of its epoch, unless the index has a message of this id
- * already. Returns 0; HOST_NO_EPOCH if the host has no such epoch or the epoch is over; -ERR_NOMEM;
- * or -ERR_DAMAGED if the filter does not fit the profile. On failure nothing has changed.
+ * already. An answer comes to the answers instead, also a hidden one. Returns 0; HOST_NO_EPOCH if
+ * the host has no such epoch or the epoch is over; -ERR_NOMEM; or -ERR_DAMAGED if the filter does
+ * not fit the profile. On failure nothing has changed.
  */
 enum { HOST_NO_EPOCH = 1 };
 int host_admit(struct host *host, const struct persist_message *message);
 
 /*
- * Finds a message in the indexes of all epochs, which have no hidden messages. Returns 0 or
- * INDEX_NOT_FOUND. Each output may be NULL. out_filter has filter_words words. O(epochs)
+ * Finds a message in the indexes of all epochs, which have no hidden messages; or an answer that is
+ * not hidden, whose parent is found so, too. It expires when its parent does, at the latest.
+ * Returns 0 or INDEX_NOT_FOUND. Each output may be NULL. out_filter has filter_words words; an
+ * answer has the filter of its parent there. O(epochs)
  */
 int host_find(const struct host *host, const uint8_t *id, struct epoch **out_epoch,
               struct index_item *out_item, uint64_t *out_filter);
+
+/*
+ * Returns the id of the message that the message `id` answers, MESSAGE_ID_BYTES bytes, valid until
+ * the answer is removed. NULL: there is no answer of this id.
+ */
+const uint8_t *host_parent(const struct host *host, const uint8_t *id);
+
+/* As host_find, and finds an answer also if it, or its parent, is hidden. False: no such message.
+ */
+bool host_item(const struct host *host, const uint8_t *id, struct index_item *out_item);
+
+/*
+ * The scope by which watches of the host find a message (standing.h): its epoch, or for an answer a
+ * number that stands for its parent. `parent` NULL: the message answers none.
+ */
+uint64_t host_scope(const struct host *host, uint64_t epoch, const uint8_t *parent);
 
 /*
  * Whether the host has a message of this id, shown or hidden, that has not expired at `now_ms`.
@@ -286,10 +275,13 @@ int host_find(const struct host *host, const uint8_t *id, struct epoch **out_epo
 bool host_has(const struct host *host, const uint8_t *id, int64_t now_ms);
 
 /*
- * Removes a message from its index. Copies its item to *out_item, unless out_item is NULL. Returns
- * 0 or INDEX_NOT_FOUND.
+ * Removes a message from its index, or from the answers. Copies its item to *out_item, unless
+ * out_item is NULL. Returns 0 or INDEX_NOT_FOUND.
  */
 int host_remove(struct host *host, const uint8_t *id, struct index_item *out_item);
+
+/* Hides a message: removes it from its index. An answer is kept, and is not shown any more. */
+void host_hide(struct host *host, const uint8_t *id);
 
 /*
  * Does in memory what PERSIST_SHIFT does in the store: the host's clock, which showed `before_ms`,

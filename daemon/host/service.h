@@ -344,8 +344,8 @@ void service_count(struct service *service, struct host *host, uint32_t bytes);
 void service_uncount(struct service *service, struct host *host, uint32_t bytes);
 
 /*
- * Takes a message that the store has deleted out of memory: index, counters, moderation, shares and
- * cache.
+ * Takes a message that the store has deleted, and the answers to it, out of memory: index,
+ * counters, moderation, shares and cache.
  */
 void service_forget(struct service *service, struct host *host, const uint8_t *id);
 

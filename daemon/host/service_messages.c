@@ -42,7 +42,7 @@ int service_keep(struct service *service, struct host *host, const struct persis
         host->has_news = true;
         rc = moderation_put(&host->moderation, &moderated);
     }
-    if (rc == 0 && message->state < PERSIST_HIDDEN) {
+    if (rc == 0 && (message->state < PERSIST_HIDDEN || message->is_answer)) {
         rc = host_admit(host, message);
         if (rc != 0) {
             (void)moderation_remove(&host->moderation, message->id, NULL);
@@ -54,7 +54,7 @@ int service_keep(struct service *service, struct host *host, const struct persis
     return rc;
 }
 
-void service_forget(struct service *service, struct host *host, const uint8_t *id)
+static void forget_one(struct service *service, struct host *host, const uint8_t *id)
 {
     struct moderated moderated;
     struct index_item item;
@@ -69,6 +69,18 @@ void service_forget(struct service *service, struct host *host, const uint8_t *i
     cache_drop(service->cache, host->number, id);
 }
 
+void service_forget(struct service *service, struct host *host, const uint8_t *id)
+{
+    const struct answered *answered = NULL;
+    uint8_t answer[MESSAGE_ID_BYTES];
+
+    forget_one(service, host, id);
+    while ((answered = answers_of(&host->answers, id)) != NULL) {
+        memcpy(answer, answered->first->item.id, MESSAGE_ID_BYTES);
+        forget_one(service, host, answer);
+    }
+}
+
 void service_forget_removed(struct service *service, const struct persist_op *op)
 {
     for (uint32_t i = 0; i < op->removed_count; i++) {
@@ -81,7 +93,7 @@ void service_forget_removed(struct service *service, const struct persist_op *op
 
 void service_hide(struct service *service, struct host *host, const uint8_t *id)
 {
-    (void)host_remove(host, id, NULL); /* fine when it is hidden already */
+    host_hide(host, id);
     cache_drop(service->cache, host->number, id);
 }
 
@@ -91,7 +103,7 @@ void service_withhold(struct service *service, struct host *host,
     struct moderated *known = moderation_find(&host->moderation, message->id);
     struct index_item item;
 
-    if (known == NULL && host_find(host, message->id, NULL, &item, NULL) == 0) {
+    if (known == NULL && host_item(host, message->id, &item)) {
         known = moderation_take(&host->moderation, &item);
     }
     if (known == NULL) {
@@ -111,6 +123,7 @@ int service_show(struct host *host, const struct persist_message *message)
     const struct moderated *moderated = moderation_find(&host->moderation, message->id);
     struct persist_message shown = *message;
 
+    shown.state = PERSIST_APPROVED;
     if (moderated != NULL) {
         shown.sender = moderated->sender;
     }

@@ -20,13 +20,16 @@ static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
     [STORE_ROLLBACK] = "ROLLBACK",
     [STORE_FIND] = "SELECT * FROM message WHERE seq = ?1",
     [STORE_DELETE] = "DELETE FROM message WHERE seq = ?1 RETURNING host_id, epoch, id",
+    [STORE_ANSWER] = "SELECT seq FROM message WHERE host_id = ?1 AND answers = ?2 LIMIT 1",
     /*
      * The order of the columns is read_removed's in deposit.c. length(payload) does not read the
      * payload.
      */
-    [STORE_OLDEST] = ("SELECT host_id, epoch, id, seq, " CONTENT_BYTES ", expires_ms FROM message"
+    [STORE_OLDEST] = ("SELECT host_id, epoch, id, seq, " CONTENT_BYTES
+                      ", expires_ms, answers IS NOT NULL FROM message"
                       " WHERE seq >= ?3 AND seq < ?2 AND host_id = ?1 ORDER BY seq"),
-    [STORE_PLACE] = ("SELECT host_id, epoch, id, seq, " CONTENT_BYTES ", expires_ms FROM message"
+    [STORE_PLACE] = ("SELECT host_id, epoch, id, seq, " CONTENT_BYTES
+                     ", expires_ms, answers IS NOT NULL FROM message"
                      " WHERE seq = ?1"),
     [STORE_TOMBSTONE_FIND] = "SELECT * FROM tombstone WHERE host_id = ?1 AND id = ?2",
     [STORE_TOMBSTONE_EXPIRE] =
@@ -58,7 +61,8 @@ static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
     [STORE_COPY_EXPIRE] = "DELETE FROM copy_decision WHERE until_ms > 0 AND until_ms <= ?1",
     [STORE_REPLICATES] = "SELECT replicate FROM host WHERE host_id = ?1",
     /* The order of STORE_TALLY's columns is add_tally's in ops.c. */
-    [STORE_TALLY] = ("SELECT host_id, epoch, filter, " CONTENT_BYTES ", coalesce(state, 0)"
+    [STORE_TALLY] = ("SELECT host_id, epoch, filter, " CONTENT_BYTES
+                     ", CASE WHEN answers IS NULL THEN coalesce(state, 0) ELSE 2 END"
                      " FROM message LEFT JOIN moderation USING (seq)"),
 };
 
@@ -112,7 +116,8 @@ enum {
     PLACE_MODERATED,
     PLACE_REPLICATING,
     PLACE_EVICTED,
-    PLACE_COPIED
+    PLACE_COPIED,
+    PLACE_ANSWERS
 };
 
 static int load_meta(struct store_database *database)
@@ -125,7 +130,8 @@ static int load_meta(struct store_database *database)
                          " (SELECT count(*) FROM tombstone), (SELECT count(*) FROM moderation),"
                          " (SELECT count(*) FROM host WHERE replicate),"
                          " (SELECT coalesce(sum(" STORE_EVICTED_COUNT "), 0) FROM evicted),"
-                         " (SELECT count(*) FROM copy_decision)"
+                         " (SELECT count(*) FROM copy_decision),"
+                         " (SELECT count(*) FROM message WHERE answers IS NOT NULL)"
                          " FROM meta",
                          STORE_NO_VALUES, &statement);
 
@@ -145,6 +151,7 @@ static int load_meta(struct store_database *database)
             .replicating = sqlite3_column_int64(statement, PLACE_REPLICATING),
             .told_evicted = sqlite3_column_int64(statement, PLACE_EVICTED),
             .copied = sqlite3_column_int64(statement, PLACE_COPIED),
+            .answers = sqlite3_column_int64(statement, PLACE_ANSWERS),
         };
     }
     (void)sqlite3_finalize(statement);
@@ -288,13 +295,18 @@ static int find_replicate(struct store_database *database, uint32_t host, bool *
     return SQLITE_OK;
 }
 
-int store_database_take_change(struct store_database *database, uint32_t host, uint64_t epoch,
+bool store_database_is_told(const struct persist_message *message)
+{
+    return message->epoch == 0 && !message->is_answer;
+}
+
+int store_database_take_change(struct store_database *database, uint32_t host, bool is_told,
                                int64_t *out_seq)
 {
     bool replicates = false;
     int rc = SQLITE_OK;
 
-    if (database->state.replicating > 0 && epoch == 0) {
+    if (database->state.replicating > 0 && is_told) {
         rc = find_replicate(database, host, &replicates);
     }
     *out_seq = 0;
@@ -315,6 +327,7 @@ void store_database_write_meta(struct store_database *database)
 int store_database_insert(struct store_database *database, const struct persist_message *message)
 {
     database->waiting[database->waiting_count++] = message;
+    database->state.answers += message->is_answer;
     return database->waiting_count == STORE_ROWS ? store_database_flush(database) : SQLITE_OK;
 }
 
@@ -408,20 +421,17 @@ static int delete_row(struct store_database *database, int64_t seq,
     return rc;
 }
 
-int store_database_delete(struct store_database *database, int64_t seq,
-                          struct persist_removed *out_removed)
+/* Deletes a message and its row in the table `moderation`. */
+static int delete_one(struct store_database *database, int64_t seq,
+                      struct persist_removed *out_removed)
 {
-    struct persist_removed removed;
-    int rc = delete_row(database, seq, &removed);
+    int rc = delete_row(database, seq, out_removed);
 
     if (rc == SQLITE_OK) {
-        rc = store_numbers_remove(database->numbers, removed.host, removed.id, seq);
+        rc = store_numbers_remove(database->numbers, out_removed->host, out_removed->id, seq);
     }
     if (rc != SQLITE_OK) {
         return rc;
-    }
-    if (out_removed != NULL) {
-        *out_removed = removed;
     }
     if (seq == database->state.newest_seq) {
         database->state.newest_ms = INT64_MIN;
@@ -429,6 +439,40 @@ int store_database_delete(struct store_database *database, int64_t seq,
     database->state.removed = true;
     database->state.changed = true;
     return store_database_drop_moderation(database, seq);
+}
+
+/* Deletes the answers to a message that was deleted. */
+static int delete_answers(struct store_database *database, const struct persist_removed *parent)
+{
+    sqlite3_stmt *statement = database->statements[STORE_ANSWER];
+    struct persist_removed answer;
+    int rc = SQLITE_ROW;
+
+    while (rc == SQLITE_ROW && database->state.answers > 0) {
+        rc =
+            store_statement_step(statement, STORE_VALUES(STORE_NUMBER(parent->host),
+                                                         STORE_BLOB(parent->id, MESSAGE_ID_BYTES)));
+        int64_t seq = rc == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
+        store_statement_reset(statement);
+        if (rc == SQLITE_ROW) {
+            rc = delete_one(database, seq, &answer);
+            rc = rc == SQLITE_OK ? SQLITE_ROW : rc;
+            database->state.answers--;
+        }
+    }
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+int store_database_delete(struct store_database *database, int64_t seq,
+                          struct persist_removed *out_removed)
+{
+    struct persist_removed removed;
+    int rc = delete_one(database, seq, &removed);
+
+    if (rc == SQLITE_OK && out_removed != NULL) {
+        *out_removed = removed;
+    }
+    return rc == SQLITE_OK ? delete_answers(database, &removed) : rc;
 }
 
 int store_database_fail_damaged(struct persist_op *op)

@@ -87,6 +87,7 @@ enum store_statement {
     STORE_INSERT_SEVERAL,
     STORE_FIND,
     STORE_DELETE,
+    STORE_ANSWER,
     STORE_OLDEST,
     STORE_PLACE,
     STORE_TOMBSTONE_FIND,
@@ -147,6 +148,7 @@ struct store_state {
                              for one */
     int64_t told_evicted; /* messages in the table `evicted` */
     int64_t moderated;    /* an upper bound of the rows of `moderation`; 0: no need to search */
+    int64_t answers;      /* an upper bound of the answers; 0: no need to search */
     int64_t copied;       /* an upper bound of the rows of `copy_decision`; 0: no need to search */
     int64_t replicating;  /* hosts that have changes (persist_change) */
     bool removed;         /* the transaction has deleted something whose bytes the log may have */
@@ -232,11 +234,15 @@ int store_database_rollback(struct store_database *database);
  */
 int64_t store_database_take_number(struct store_database *database);
 
+/* Whether a message can be part of a change (persist_change). */
+bool store_database_is_told(const struct persist_message *message);
+
 /*
- * Takes the number of a change (persist_change) of a message of this epoch. Sets *out_seq to 0 if
- * others are not told: the host has no changes, or the epoch is not 0.
+ * Takes the number of a change (persist_change) of a host. `is_told`: of store_database_is_told, or
+ * true for a change that is about no message. Sets *out_seq to 0 if others are not told: the host
+ * has no changes, or is_told is false.
  */
-int store_database_take_change(struct store_database *database, uint32_t host, uint64_t epoch,
+int store_database_take_change(struct store_database *database, uint32_t host, bool is_told,
                                int64_t *out_seq);
 
 /*
@@ -266,8 +272,9 @@ int store_database_find(struct store_database *database, const struct persist_me
                         struct persist_message *out_message);
 
 /*
- * Deletes a message and its row in the table `moderation`. Unless out_removed is NULL, fills it.
- * SQLITE_CORRUPT: there is no such message, or its row is damaged.
+ * Deletes a message, all answers to it, and their rows in the table `moderation`. Unless
+ * out_removed is NULL, fills it for the message. SQLITE_CORRUPT: there is no such message, or a row
+ * is damaged.
  */
 int store_database_delete(struct store_database *database, int64_t seq,
                           struct persist_removed *out_removed);

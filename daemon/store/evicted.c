@@ -61,7 +61,8 @@ int store_evicted_put(struct store_database *database, const struct persist_mess
 {
     struct store_evictions *evictions = &database->evictions;
     int64_t seq = 0;
-    int rc = store_database_take_change(database, message->host, message->epoch, &seq);
+    int rc =
+        store_database_take_change(database, message->host, store_database_is_told(message), &seq);
 
     if (rc != SQLITE_OK || seq == 0) {
         return rc;

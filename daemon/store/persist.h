@@ -64,6 +64,8 @@ struct persist_message {
     uint32_t reach_ppm;
     bool can_withdraw; /* withdraw_hash is set */
     uint8_t withdraw_hash[LIMIT_HASH_BYTES];
+    bool is_answer;                    /* `answers` is set */
+    uint8_t answers[MESSAGE_ID_BYTES]; /* the id of the message that this one answers, its parent */
     /*
      * The number of the message in the store, 1 or more. Pages list messages in the order of these
      * numbers. A new deposit takes the next number. A hidden or pending message that becomes
@@ -155,7 +157,7 @@ enum persist_why {
 /*
  * A change: the present state of a message, or of a rule, that other stores are told of. A change
  * has no tag of a sender, no address, no reason of a report and no key of an epoch. Messages of
- * epochs other than 0 are no part of any change.
+ * epochs other than 0, and answers, are no part of any change.
  *
  * If PERSIST_REPLICATE was applied to a host, everything that changes one of its states gives the
  * state the next number, `seq`. A message that expires is no change: it expires everywhere. A state
@@ -213,7 +215,9 @@ struct persist_epoch {
 enum persist_kind {
     /*
      * Stores `message`. Replaces a stored message of the same host and id if the stored message has
-     * expired by now_ms.
+     * expired by now_ms. An answer is stored only if its parent is stored, answers no message
+     * itself and has not expired: else PERSIST_NO_PARENT. It gets an earlier expiry if its parent
+     * has one. Whatever deletes a message deletes the answers to it in the same transaction.
      */
     PERSIST_DEPOSIT,
     /*
@@ -342,8 +346,9 @@ struct persist_tally {
     uint64_t epoch; /* set by the caller */
     uint64_t shown;
     uint64_t shown_bytes; /* bytes of filters, media types and payloads of the shown messages */
-    uint64_t hidden; /* hidden and pending messages of the epoch; the tally of epoch 0 also counts
-                        hidden and pending messages of the host's epochs without a tally */
+    uint64_t
+        hidden; /* hidden and pending messages, and answers, of the epoch; the tally of epoch 0 also
+                   counts hidden and pending messages of the host's epochs without a tally */
     uint64_t hidden_bytes;
     uint64_t strays;                   /* tally of epoch 0: shown messages of the host's epochs
                                           without a tally */
@@ -364,6 +369,8 @@ enum persist_outcome {
                           stored */
     PERSIST_GONE,      /* deposit: the id has a tombstone, because its message was withdrawn or
                           removed */
+    PERSIST_NO_PARENT, /* deposit: the message answers one that is not stored, has expired, is of
+                          another epoch, or is an answer itself */
     PERSIST_FULL,      /* deposit: evicting `limit` messages, or all other messages of the host,
                           would not be enough */
     PERSIST_NO_SPACE,  /* deposit, apply: the storage that is left is reserved for deleting;

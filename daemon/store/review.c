@@ -105,7 +105,8 @@ void store_review_add_reason(struct store_review *row, const char *words, size_t
 int store_review_change(struct store_database *database, const struct persist_message *message,
                         struct store_review *row)
 {
-    int rc = store_database_take_change(database, message->host, message->epoch, &row->change_seq);
+    int rc = store_database_take_change(database, message->host, store_database_is_told(message),
+                                        &row->change_seq);
 
     return rc == SQLITE_OK ? store_review_put(database, row) : rc;
 }
@@ -118,7 +119,7 @@ int store_review_number(struct store_database *database, uint32_t host)
     int rc = store_walk_begin(&walk, database->db, &store_moderation_table,
                               "+change_seq IS NULL AND +destroy_ms = 0 AND EXISTS"
                               " (SELECT 1 FROM message WHERE message.seq = moderation.seq"
-                              " AND host_id = %" PRIu32 " AND epoch = 0)",
+                              " AND host_id = %" PRIu32 " AND epoch = 0 AND answers IS NULL)",
                               host);
 
     while (rc == SQLITE_OK && (rc = store_walk_next(&walk, &row)) == SQLITE_ROW) {

@@ -58,6 +58,8 @@ bool store_row_same_content(const struct persist_message *a, const struct persis
            a->can_withdraw == b->can_withdraw &&
            (!a->can_withdraw ||
             memcmp(a->withdraw_hash, b->withdraw_hash, LIMIT_HASH_BYTES) == 0) &&
+           a->is_answer == b->is_answer &&
+           (!a->is_answer || memcmp(a->answers, b->answers, MESSAGE_ID_BYTES) == 0) &&
            same_bytes(a->filter, a->filter_bytes, b->filter, b->filter_bytes) &&
            same_bytes(a->media_type, a->media_type_bytes, b->media_type, b->media_type_bytes) &&
            same_bytes(a->payload, a->payload_bytes, b->payload, b->payload_bytes);

@@ -31,8 +31,8 @@ bool store_row_is_of(sqlite3_stmt *statement, const struct persist_message *key)
 void store_row_read_key(sqlite3_stmt *statement, struct persist_message *out_message);
 
 /*
- * Whether two messages have the same content: epoch, reach, withdraw hash, filter, media type and
- * payload.
+ * Whether two messages have the same content: epoch, reach, withdraw hash, parent, filter, media
+ * type and payload.
  */
 bool store_row_same_content(const struct persist_message *a, const struct persist_message *b);
 

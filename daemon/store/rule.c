@@ -10,7 +10,7 @@ enum { MS_PER_DAY = 24 * 60 * 60 * 1000 };
 int store_rule_put(struct store_database *database, const struct persist_rule *rule)
 {
     struct persist_rule numbered = *rule;
-    int rc = store_database_take_change(database, rule->host, 0, &numbered.seq);
+    int rc = store_database_take_change(database, rule->host, true, &numbered.seq);
 
     database->state.changed = true;
     return rc == SQLITE_OK
@@ -61,7 +61,7 @@ int store_rule_apply_put(struct store_database *database, struct persist_op *op)
 /* Replaces the rule by a mark, if others are told; else deletes it. */
 static int drop_rule(struct store_database *database, struct persist_rule *rule, int64_t now_ms)
 {
-    int rc = store_database_take_change(database, rule->host, 0, &rule->seq);
+    int rc = store_database_take_change(database, rule->host, true, &rule->seq);
 
     database->state.changed = true;
     database->state.removed = true;

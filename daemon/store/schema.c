@@ -200,7 +200,7 @@ static int check_files(const char *path, bool *out_is_new, char *out_reason)
 static const char *writer_of(int64_t version)
 {
     return version > STORE_VERSION ? "a newer hearsayd"
-           : version == 6          ? "a hearsayd after 0.2.0"
+           : version >= 6          ? "a hearsayd after 0.2.0"
            : version == 5          ? "hearsayd 0.2.0"
                                    : "a hearsayd before 0.2.0";
 }

@@ -17,7 +17,7 @@
 
 enum {
     STORE_APPLICATION_ID = 0x48525359, /* "HRSY", at byte 68 of the file */
-    STORE_VERSION = 7                  /* of the tables, at byte 60 of the file */
+    STORE_VERSION = 8                  /* of the tables, at byte 60 of the file */
 };
 
 /*
@@ -105,7 +105,7 @@ void store_schema_set_patience(sqlite3 *db, bool patient);
  *   `message`. store_replay_messages verifies the checksums of the messages, because start-up reads
  *   every message anyway.
  * - Indexes: SQLite's integrity_check compares the indexes of the other tables with their rows. The
- *   table `message` has no index.
+ *   table `message` has an index of answers only; store_replay_messages compares their number.
  * - Ids: store_numbers_load checks that no two messages of a host have the same id, and that every
  *   message has its host.
  */

@@ -19,12 +19,12 @@ static int tell_times(struct store_database *database, const struct persist_mess
     struct store_review row;
     int rc = SQLITE_OK;
 
-    if (database->state.replicating == 0 || message->epoch != 0) {
+    if (database->state.replicating == 0 || !store_database_is_told(message)) {
         return SQLITE_OK;
     }
     rc = store_review_find(database, message->seq, &row);
     if (rc == SQLITE_OK) {
-        rc = store_database_take_change(database, message->host, 0, &row.change_seq);
+        rc = store_database_take_change(database, message->host, true, &row.change_seq);
     }
     if (rc != SQLITE_OK || row.change_seq == 0) {
         return rc == SQLITE_CORRUPT ? SQLITE_OK : rc; /* a damaged row stays as it is */

@@ -58,8 +58,9 @@ const struct store_table store_host_table = {
 /*
  * A new row has a greater `seq` than all rows before, so new rows are appended. There is no index
  * by id and none by expiry (numbers.h): each deposit would write one page of each to the log and
- * later to the database. The column payload is the last one, so that SQLite reads the other columns
- * without the overflow pages of the payload.
+ * later to the database. `answers` is NULL in a message that answers none, so that the index does
+ * not have it. The column payload is the last one, so that SQLite reads the other columns without
+ * the overflow pages of the payload.
  */
 static const struct store_column message_columns[] = {
     COLUMN("seq", I64, persist_message, seq),
@@ -71,6 +72,7 @@ static const struct store_column message_columns[] = {
     COLUMN("reach_ppm", U32, persist_message, reach_ppm),
     COLUMN_OF("withdraw_hash", FIXED, persist_message, withdraw_hash,
               .at_has = AT(persist_message, can_withdraw)),
+    COLUMN_OF("answers", FIXED, persist_message, answers, .at_has = AT(persist_message, is_answer)),
     COLUMN_OF("filter", BYTES, persist_message, filter,
               .at_length = AT(persist_message, filter_bytes)),
     COLUMN_OF("media_type", TEXT, persist_message, media_type,
@@ -80,6 +82,8 @@ static const struct store_column message_columns[] = {
 };
 const struct store_table store_message_table = {
     TABLE(persist_message, message_columns, 1, "message", "a message's row"),
+    .indexes = "CREATE INDEX message_by_answers ON message (host_id, answers)"
+               " WHERE answers IS NOT NULL;",
 };
 _Static_assert(sizeof(message_columns) / sizeof(message_columns[0]) + 1 == STORE_MESSAGE_PLACES,
                "the columns and the checksum");

@@ -171,7 +171,7 @@ extern const struct store_table store_evicted_table;    /* struct store_evicted_
 extern const struct store_table store_copy_table;       /* struct store_copy */
 
 /* The place of the first column that a statement with `SELECT message.*` adds. */
-enum { STORE_MESSAGE_PLACES = 12 };
+enum { STORE_MESSAGE_PLACES = 13 };
 
 /*
  * Creates the tables and sets the version in one transaction, so that a crash leaves either a

@@ -91,7 +91,8 @@ int store_tombstone_put(struct store_database *database, const struct persist_me
 {
     struct store_tombstone tombstone = {
         .host = message->host, .expires_ms = expires_ms, .why = why};
-    int rc = store_database_take_change(database, message->host, message->epoch, &tombstone.seq);
+    int rc = store_database_take_change(database, message->host, store_database_is_told(message),
+                                        &tombstone.seq);
 
     memcpy(tombstone.id, message->id, MESSAGE_ID_BYTES);
     if (rc != SQLITE_OK) {
@@ -170,7 +171,7 @@ int store_tombstone_shift(struct store_database *database, const struct persist_
 
         tombstone.expires_ms += op->shift_ms;
         rc = tombstone.seq == 0 ? SQLITE_OK
-                                : store_database_take_change(database, tombstone.host, 0, &seq);
+                                : store_database_take_change(database, tombstone.host, true, &seq);
         tombstone.seq = seq != 0 ? seq : tombstone.seq;
         rc = rc == SQLITE_OK ? store_table_put(database->statements[STORE_TOMBSTONE_PUT],
                                                &store_tombstone_table, &tombstone)

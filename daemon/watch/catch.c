@@ -91,12 +91,9 @@ static void try_message(struct watch *watch, const struct persist_message *messa
         .deposited_ms = message->deposited_ms,
         .epoch = message->epoch,
     };
-    struct standing_deposit deposit = {
-        .filter = filter,
-        .scope = message->epoch,
-        .reach_ppm = message->reach_ppm,
-    };
+    struct standing_deposit deposit = watch_deposit(watch->host, message);
 
+    deposit.filter = filter;
     if (message->deposited_ms >= watch->since_ms && is_there(watch, message) &&
         bloom_load(filter, watch->host->config.profile.bits, message->filter,
                    message->filter_bytes) == 0 &&

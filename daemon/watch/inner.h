@@ -111,6 +111,13 @@ void watcher_make_unready(struct watcher *watcher);
 /* Frees the watcher if its client is gone and no payloads are being read for it. */
 void watcher_free_if_unused(struct watcher *watcher);
 
+/*
+ * What a message is for the standing queries of its host, without the filter. An answer is for the
+ * watches of its parent only, whatever its reach.
+ */
+struct standing_deposit watch_deposit(const struct host *host,
+                                      const struct persist_message *message);
+
 /* --- queue.c ---------------------------------------------------------------------------------- */
 
 /*

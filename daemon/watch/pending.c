@@ -22,6 +22,7 @@ struct watch_pending {
     struct standing_deposit deposit; /* its filter: `storage`, or the stack of match_at_once */
     int64_t seq;
     int64_t deposited_ms;
+    uint64_t epoch;
     size_t content_bytes; /* of payload and media type */
     uint8_t id[MESSAGE_ID_BYTES];
     uint64_t storage[]; /* the words of the filter */
@@ -56,7 +57,7 @@ static size_t queue_hits(struct watch_pending *const *batch, const struct standi
             .hit = hits[h],
             .seq = pending->seq,
             .deposited_ms = pending->deposited_ms,
-            .epoch = pending->deposit.scope,
+            .epoch = pending->epoch,
         };
 
         if (pending->seq <= watch->live_after || pending->deposited_ms < watch->since_ms) {
@@ -163,8 +164,9 @@ static void append_pending(struct service *service, struct host *host,
 
     struct watch_pending own = {
         .host = host,
-        .deposit = {.scope = message->epoch, .reach_ppm = message->reach_ppm},
+        .deposit = watch_deposit(host, message),
         .seq = seq,
+        .epoch = message->epoch,
         .deposited_ms = message->deposited_ms,
         .content_bytes = message->payload_bytes + message->media_type_bytes,
     };

@@ -103,6 +103,10 @@ static void push_match(struct watcher *watcher, const struct watch_match *match,
                              .deposited_ms = item->deposited_ms,
                              .expires_ms = item->expires_ms}},
     };
+    if (watch->host->answers.count > 0) {
+        response.match.result.answer_count =
+            answers_count(&watch->host->answers, item->id, service_now_ms(watcher->service));
+    }
     struct hearsay_response bare = response;
 
     if (content != NULL) {

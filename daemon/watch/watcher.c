@@ -77,3 +77,14 @@ void watch_missed(struct service *service, const struct host *host)
         }
     }
 }
+
+struct standing_deposit watch_deposit(const struct host *host,
+                                      const struct persist_message *message)
+{
+    const uint8_t *parent = message->is_answer ? message->answers : NULL;
+
+    return (struct standing_deposit){
+        .scope = host_scope(host, message->epoch, parent),
+        .reach_ppm = parent != NULL ? DISTANCE_ONE_PPM : message->reach_ppm,
+    };
+}

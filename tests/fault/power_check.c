@@ -33,6 +33,8 @@ static void check_fates(struct power_proof *proof)
         } else if (!proof->messages.found[i] &&
                    (fate & (POWER_KEPT | POWER_REMOVAL_ASKED)) == POWER_KEPT) {
             complain(proof, "it was acknowledged, and is lost", i);
+        } else if (proof->messages.found[i] && !proof->messages.found[power_parent(i)]) {
+            complain(proof, "what it answers has gone without it", i);
         }
     }
 }
@@ -144,6 +146,15 @@ static void check_indexes(struct power_proof *proof, struct service *service)
         store_make_withdraw(&fixture, &op, i, 0); /* only for its id */
         const bool is_indexed = host_find(host, op.op.message.id, NULL, NULL, NULL) == 0;
         const bool is_over = proof->model->expires_ms[i] <= service_now_ms(service);
+
+        if (power_parent(i) != i) {
+            const struct answer *answer = answers_find(&host->answers, op.op.message.id);
+
+            if (!is_over && proof->messages.found[i] != (answer != NULL)) {
+                complain(proof, "memory and store differ about an answer", i);
+            }
+            continue;
+        }
 
         indexed += is_indexed;
         if (is_indexed && !proof->messages.found[i]) {

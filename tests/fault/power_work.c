@@ -63,6 +63,15 @@ struct asked {
     struct persist_decision decision;
 };
 
+/* What happens to a message that goes happens to the answer to it, too. */
+static void mark(struct power_model *model, uint32_t number, uint8_t fate)
+{
+    model->fates[number] |= fate;
+    if (number + 1 < POWER_NUMBERS_MAX && power_parent(number + 1) == number) {
+        model->fates[number + 1] |= fate;
+    }
+}
+
 /* A failed operation has done nothing: what was known of its message holds. */
 static bool note_failure(struct power_work *work, const struct persist_op *op)
 {
@@ -118,6 +127,13 @@ static void note_deposit(struct power_model *model, const struct asked *asked)
             model->fates[asked->number] |= POWER_REMOVED;
         }
         break;
+    case PERSIST_NO_PARENT: {
+        const uint32_t parent = power_parent(asked->number);
+
+        assert_true((model->fates[parent] & (POWER_KEPT | POWER_REMOVAL_ASKED)) != POWER_KEPT ||
+                    model->expires_ms[parent] <= asked->op.op.now_ms);
+        break;
+    }
     default:
         fail_msg("deposit %u: outcome %d: %s", asked->number, asked->op.op.outcome,
                  asked->op.op.reason);
@@ -149,13 +165,13 @@ static void on_done(struct persist_op *op)
         assert_true(op->outcome == PERSIST_APPLIED || op->outcome == PERSIST_NOT_FOUND);
         /* One whose deposit failed may still come. */
         if (op->outcome == PERSIST_APPLIED || (model->fates[asked->number] & POWER_KEPT) != 0) {
-            model->fates[asked->number] |= POWER_REMOVED;
+            mark(model, asked->number, POWER_REMOVED);
         }
         work->acknowledged++;
     } else {
         assert_int_equal(op->outcome, PERSIST_APPLIED);
         for (uint32_t i = 0; i < op->removed_count; i++) {
-            model->fates[power_number(op->removed[i].id)] |= POWER_REMOVED;
+            mark(model, power_number(op->removed[i].id), POWER_REMOVED);
         }
     }
     (*asked->left)--;
@@ -171,22 +187,33 @@ static uint32_t some_number(struct power_work *work)
 static void make_deposit(struct power_work *work, struct asked *asked, uint32_t number)
 {
     struct power_model *model = &work->model;
+    const uint32_t parent = power_parent(number);
 
     if ((model->fates[number] & POWER_ASKED) == 0) {
         model->expires_ms[number] = rng_chance(work->rng, 30)
                                         ? model->now_ms + 1 + rng_below(work->rng, 40)
                                         : POWER_LATER_MS;
+        if (model->expires_ms[number] > model->expires_ms[parent]) {
+            model->expires_ms[number] = model->expires_ms[parent];
+        }
     }
     asked->number = number;
     model->fates[number] |= POWER_ASKED;
     store_make_deposit(work->fixture, &asked->op, number, model->now_ms, model->expires_ms[number]);
     asked->op.op.message.epoch = 0; /* the one that every host has */
+    if (parent != number) {
+        struct store_op other;
+
+        store_make_withdraw(work->fixture, &other, parent, 0); /* only for its id */
+        asked->op.op.message.is_answer = true;
+        memcpy(asked->op.op.message.answers, other.op.message.id, MESSAGE_ID_BYTES);
+    }
 }
 
 static void make_withdrawal(struct power_work *work, struct asked *asked, uint32_t number)
 {
     asked->number = number;
-    work->model.fates[number] |= POWER_REMOVAL_ASKED;
+    mark(&work->model, number, POWER_REMOVAL_ASKED);
     store_make_withdraw(work->fixture, &asked->op, number, work->model.now_ms);
 }
 

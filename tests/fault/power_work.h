@@ -38,6 +38,15 @@ enum {
     POWER_RESTORED = 128 /* and acknowledged */
 };
 
+/*
+ * Each fourth message answers the one before it, and goes with it. Returns the number of the
+ * parent; a message that answers none returns its own.
+ */
+static inline uint32_t power_parent(uint32_t number)
+{
+    return number % 4 == 3 ? number - 1 : number;
+}
+
 /* A copy of the store: what was known as it was asked for, and as it was acknowledged. */
 struct power_backup {
     uint8_t before[POWER_NUMBERS_MAX]; /* fates */

@@ -67,6 +67,42 @@ def test_a_message_is_withdrawn(make_web):
     assert web.get("/m/" + fields["id"]).status == 404
 
 
+def answer(web, parent, text, source="127.0.0.1", **fields):
+    """Sends the form below a message."""
+    form = fields_of(web.get("/m/" + parent, source=source).text, "/leave")
+    assert form["re"] == parent and form["e"] == "0"
+    return web.post("/leave", {**form, "text": text, **fields}, source)
+
+
+def test_messages_are_answered(make_web):
+    """Below the message, the oldest first; counted in the list, and in it nowhere else."""
+    web = make_web("cache = 0\n")
+    parent = fields_of(web.leave("who has a ladder?").text, "/withdraw")["id"]
+    assert "answer</b>" not in web.get().text
+    left = answer(web, parent, "I <b>have</b> one", source="127.0.0.7")
+    assert left.status == 200 and f'href="/m/{parent}' in left.text
+    first = fields_of(left.text, "/withdraw")
+    assert "1 answer</b>" in web.get().text
+    assert answer(web, parent, "me, too", source="127.0.0.8").status == 200
+    board = web.get().text
+    assert "2 answers</b>" in board and "me, too" not in board
+    assert "2 Antworten</b>" in web.get("/?l=de").text
+    assert "\u0631\u062f\u0651\u0627\u0646</b>" in web.get("/?l=ar").text
+    page = web.get("/m/" + parent).text
+    assert page.index("I &lt;b&gt;have&lt;/b&gt; one") < page.index("me, too")
+    own = web.get("/m/" + first["id"]).text
+    assert f'href="/m/{parent}' in own and 'name="re"' not in own  # no answers to answers
+    empty = answer(web, parent, " ")
+    assert empty.status == 400 and fields_of(empty.text, "/leave")["re"] == parent
+    forged = fields_of(web.get("/m/" + parent).text, "/leave")
+    assert web.post("/leave", {**forged, "text": "x", "re": "no id"}).status == 400
+    late = web.post("/leave", {**forged, "text": "kept words", "re": "0" * 32})
+    assert late.status == 404 and "kept words" in late.text
+    assert web.post("/withdraw", first, source="127.0.0.7").status == 200
+    assert "1 answer</b>" in web.get().text
+    assert "have" not in web.get("/m/" + parent).text
+
+
 def test_a_removed_message_says_so(make_web):
     """In each language, also after a restart of hearsayd, until its id is free again."""
     web = make_web("cache = 0\n")

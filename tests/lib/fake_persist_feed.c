@@ -57,7 +57,8 @@ void fake_note_change(struct fake *fake, struct persist_op *op)
     if (op->kind == PERSIST_DEPOSIT) {
         forget_evicted(fake, &op->message);
     }
-    if (stored == NULL || stored->message.epoch != 0 || !fake_replicates(fake, op->message.host)) {
+    if (stored == NULL || stored->message.epoch != 0 || stored->message.is_answer ||
+        !fake_replicates(fake, op->message.host)) {
         return;
     }
     switch (op->kind) {
@@ -263,8 +264,8 @@ static void choose(const struct persist_read *read, const struct persist_change 
     const uint32_t host =
         change->kind == PERSIST_CHANGE_RULE ? change->rule.host : change->message.host;
 
-    if (host == read->page_host && change->message.epoch == 0 && change->seq > read->page_last &&
-        (next->seq == 0 || change->seq < next->seq)) {
+    if (host == read->page_host && change->message.epoch == 0 && !change->message.is_answer &&
+        change->seq > read->page_last && (next->seq == 0 || change->seq < next->seq)) {
         *next = *change;
     }
 }

@@ -80,7 +80,7 @@ size_t fake_content_bytes(const struct persist_message *message);
 void fake_copy_message(const struct persist_message *message, uint8_t *content,
                        struct persist_message *out);
 
-/* The same content: epoch, reach, withdraw hash, filter, media type and payload. */
+/* The same content: epoch, reach, withdraw hash, parent, filter, media type and payload. */
 bool fake_same_content(const struct persist_message *a, const struct persist_message *b);
 
 /* Stores a message in a place, as a deposit does. */

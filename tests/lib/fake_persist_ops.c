@@ -62,7 +62,8 @@ bool fake_same_content(const struct persist_message *a, const struct persist_mes
            memcmp(a->filter, b->filter, a->filter_bytes) == 0 &&
            memcmp(a->payload, b->payload, a->payload_bytes) == 0 &&
            memcmp(a->media_type, b->media_type, a->media_type_bytes) == 0 &&
-           memcmp(a->withdraw_hash, b->withdraw_hash, LIMIT_HASH_BYTES) == 0;
+           memcmp(a->withdraw_hash, b->withdraw_hash, LIMIT_HASH_BYTES) == 0 &&
+           a->is_answer == b->is_answer && memcmp(a->answers, b->answers, MESSAGE_ID_BYTES) == 0;
 }
 
 /* --- operations ------------------------------------------------------------------------------- */
@@ -206,6 +207,31 @@ struct fake_message *fake_put(struct fake *fake, struct persist_message *message
     return stored;
 }
 
+/* The stored message that an answer answers; NULL: there is none. */
+static const struct persist_message *find_parent(struct fake *fake,
+                                                 const struct persist_message *answer)
+{
+    const struct fake_message *stored = fake_find(fake, answer->host, answer->answers);
+
+    return stored == NULL || stored->withdrawn || stored->message.is_answer ? NULL
+                                                                            : &stored->message;
+}
+
+/* With a message that has gone go the answers to it. */
+static void drop_answers(struct fake *fake)
+{
+    for (size_t i = 0; i < fake->count;) {
+        struct fake_message *stored = &fake->messages[i];
+
+        if (stored->message.is_answer && !stored->withdrawn &&
+            find_parent(fake, &stored->message) == NULL) {
+            fake_drop(fake, stored);
+        } else {
+            i++;
+        }
+    }
+}
+
 static enum persist_outcome deposit(struct fake *fake, struct persist_op *op)
 {
     struct fake_message *stored = fake_find(fake, op->message.host, op->message.id);
@@ -223,6 +249,17 @@ static enum persist_outcome deposit(struct fake *fake, struct persist_op *op)
         op->message.reports = stored->message.reports;
         op->message.seq = stored->seq;
         return PERSIST_DUPLICATE;
+    }
+    if (op->message.is_answer) {
+        const struct persist_message *parent = find_parent(fake, &op->message);
+
+        if (parent == NULL || parent->expires_ms <= op->now_ms ||
+            parent->epoch != op->message.epoch) {
+            return PERSIST_NO_PARENT;
+        }
+        op->message.expires_ms = op->message.expires_ms < parent->expires_ms
+                                     ? op->message.expires_ms
+                                     : parent->expires_ms;
     }
     (void)fake_put(fake, &op->message);
     op->removed_count = 0;
@@ -548,7 +585,7 @@ static void tally(const struct fake *fake, const struct persist_op *op)
         if (fake->messages[i].withdrawn || open == NULL) {
             continue;
         }
-        if (message->state >= PERSIST_HIDDEN) {
+        if (message->state >= PERSIST_HIDDEN || message->is_answer) {
             own = own != NULL ? own : open;
             own->hidden++;
             own->hidden_bytes += fake_content_bytes(message);
@@ -624,6 +661,7 @@ enum persist_outcome fake_apply(struct fake *fake, struct persist_op *op)
 
     if (outcome == PERSIST_APPLIED) {
         fake_note_change(fake, op);
+        drop_answers(fake);
     }
     return outcome;
 }

@@ -15,7 +15,7 @@
 enum {
     READ_FILTER_BYTES = 64,
     READ_CURSOR_BYTES = 8,
-    READ_PAGE_MAX = 128, /* messages on a page, whatever is asked for */
+    READ_PAGE_MAX = 112, /* messages on a page, whatever is asked for */
     READ_PAYLOAD_MAX = 1900
 };
 

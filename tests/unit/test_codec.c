@@ -237,7 +237,6 @@ static const struct spoiled spoiled_rows[] = {
     SPOILED("withdraw_hash", 3, deposit.withdraw_hash, struct hearsay_bytes, spare, 0),
     SPOILED("withdraw_hash", 3, deposit.withdraw_hash, struct hearsay_bytes, spare, 31),
     SPOILED("k", 5, query.k, uint32_t, 0),
-    SPOILED("parts", 5, query.part_count, size_t, 0),
     SPOILED("parts.filter", 5, query.parts, const struct hearsay_query_part *, no_filter),
     SPOILED("parts.filter", 5, query.parts, const struct hearsay_query_part *, long_filter),
     SPOILED("parts.contains", 5, query.parts, const struct hearsay_query_part *, no_bits_contained),

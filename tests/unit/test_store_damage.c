@@ -314,7 +314,8 @@ TEST(test_altered_databases)
         {"UPDATE message SET seq = 9999 WHERE seq = 5", -ERR_DAMAGED, "meta"},
         {"UPDATE message SET payload = zeroblob(5000000) WHERE seq = 5", -ERR_STORAGE, ""},
         {"INSERT INTO message SELECT checksum, 99, host_id, id, epoch, deposited_ms, expires_ms,"
-         " reach_ppm, withdraw_hash, filter, media_type, payload FROM message WHERE seq = 8",
+         " reach_ppm, withdraw_hash, answers, filter, media_type, payload FROM message WHERE seq = "
+         "8",
          -ERR_DAMAGED, "the same id"},
         {"UPDATE message SET id = x'00' WHERE seq = 8", -ERR_DAMAGED, "no message can have"},
     };

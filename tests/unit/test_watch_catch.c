@@ -287,6 +287,44 @@ FIXTURE_TEST(test_a_page_that_cannot_be_read)
     watch_fixture_expect(again, PAGE + 1, 7);
 }
 
+/* --- answers ---------------------------------------------------------------------------------- */
+
+/*
+ * A watch for the answers to a message gets those that are stored and those that come, wherever
+ * they were written; other watches get no answers.
+ */
+FIXTURE_TEST(test_answers)
+{
+    static const uint8_t expected[] = {3, 5, 6};
+    struct watch_client *client = &fixture->clients[0];
+    struct watch_client *other = &fixture->clients[1];
+
+    watch_fixture_deposit(fixture, 1, 2);
+    watch_fixture_answer(fixture, 1, 1);
+    watch_fixture_answer(fixture, 1, 2); /* to another message */
+    (void)fake_persist_commit(fixture->persist);
+    watch_fixture_watch(fixture, other, 0);
+    watch_fixture_watch_answers(fixture, client, 1, 0, true);
+    assert_int_equal(client->answer, HEARSAY_RESPONSE_WATCHING);
+    watch_fixture_settle(fixture);
+    watch_fixture_answer(fixture, 1, 1);
+    watch_fixture_answer(fixture, 40, 1); /* its filter has nothing in common */
+    watch_fixture_deposit(fixture, 1, 1);
+    watch_fixture_settle(fixture);
+    assert_int_equal(client->count, 3);
+    for (size_t i = 0; i < client->count; i++) {
+        assert_int_equal(client->numbers[i], expected[i]);
+        assert_true(client->has_payload[i]);
+    }
+    assert_int_equal(other->count, 3); /* 1, 2 and 7 */
+    assert_int_equal(other->numbers[2], 7);
+    watch_fixture_watch_answers(fixture, other, 99, 0, true);
+    assert_int_equal(other->refusal, MSG_NOT_FOUND);
+}
+
+TEST_AGAIN(test_answers_uncached, test_answers, watch_fixture_setup_uncached,
+           watch_fixture_teardown, NULL)
+
 int main(void)
 {
     log_set_level(LOG_LEVEL_ERROR);

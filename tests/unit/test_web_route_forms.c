@@ -176,6 +176,24 @@ TEST_WITH(a_message_is_left, web_route_setup, NULL)
     assert_memory_equal(token, web_route.board.token, sizeof(token));
 }
 
+/* An answer names its message; it is another message than the same text without, or elsewhere. */
+TEST_WITH(a_message_is_answered, web_route_setup, NULL)
+{
+    static const char re[] = "000102030405060708090a0b0c0d0e0f";
+    uint8_t id[HEARSAY_ID_BYTES];
+    char fields[200];
+
+    assert_int_equal(web_route_post("/leave", "text=Hello&id=" SEED), 200);
+    assert_false(web_route.board.is_answer);
+    memcpy(id, web_route.board.id, sizeof(id));
+    (void)snprintf(fields, sizeof(fields), "text=Hello&id=" SEED "&e=77&re=%s", re);
+    assert_int_equal(web_route_post("/leave", fields), 200);
+    assert_true(web_route.board.is_answer);
+    assert_int_equal(web_route.board.parent[15], 15);
+    assert_int_equal(web_route.board.epoch, 77);
+    assert_memory_not_equal(id, web_route.board.id, sizeof(id));
+}
+
 /* A double tap and a reload are the same message with the same code; other content is not. */
 TEST_WITH(the_same_form_is_one_message, web_route_setup, NULL)
 {
@@ -260,6 +278,8 @@ TEST_WITH(wrong_fields_are_named, web_route_setup, NULL)
         {"/leave", "text=a&t=a,b,c,d,e&id=" SEED, "t"},
         {"/leave", "text=a&h=elsewhere&id=" SEED, "h"},
         {"/leave", "text=%&id=" SEED, "form"},
+        {"/leave", "text=a&re=12&id=" SEED, "re"},
+        {"/leave", "text=a&e=x&re=000102030405060708090a0b0c0d0e0f&id=" SEED, "re"},
         {"/withdraw", "code=AAAAAAAAAAAAAAAAAAAAAAAAAA", "id"},
         {"/report", "why=spam", "id"},
         {"/report", "id=" SEED "&why=bored", "why"},

@@ -16,6 +16,7 @@ HANDLER = "daemon/handler/query*.c"
 COMMAND = "client/cli/cmd/query*.[ch]"
 PLACES = (("Query", HANDLER), ("Results", HANDLER), ("Query", COMMAND), ("Results", COMMAND))
 NOT_USED = {
+    ("Query", COMMAND, "answers"): "hearsay get --answers asks with it",
     ("Query", COMMAND, "exclude"): "hearsay_seen_exclude of libhearsay sets it",
     ("Query", COMMAND, "floor"): "only a bridge asks with it",
     ("Query", COMMAND, "wait_ms"): "the default is right for people",

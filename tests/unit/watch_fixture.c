@@ -187,14 +187,22 @@ static const uint8_t *filter_of(unsigned place)
     return filter;
 }
 
-void watch_fixture_deposit_for(struct watch_fixture *fixture, unsigned place, uint32_t ttl_s)
+static void make_id(uint32_t number, uint8_t *out_id)
 {
-    uint8_t id[MESSAGE_ID_BYTES] = {0};
-    const uint32_t number = ++fixture->deposits;
+    memset(out_id, 0, MESSAGE_ID_BYTES);
+    out_id[0] = (uint8_t)number;
+    memcpy(out_id + 1, &number, sizeof(number));
+}
+
+/* `parent` 0: the message answers none. */
+static void deposit(struct watch_fixture *fixture, unsigned place, uint32_t ttl_s, uint32_t parent)
+{
+    uint8_t id[MESSAGE_ID_BYTES];
+    uint8_t answered[MESSAGE_ID_BYTES];
     struct hearsay_request request = {.id = 9, .name = "deposit", .kind = HEARSAY_REQUEST_DEPOSIT};
 
-    id[0] = (uint8_t)number;
-    memcpy(id + 1, &number, sizeof(number));
+    make_id(++fixture->deposits, id);
+    make_id(parent, answered);
     request.deposit = (struct hearsay_deposit){
         .host = {fixture->host, fixture->host != NULL ? strlen(fixture->host) : 0},
         .id = {id, sizeof(id)},
@@ -204,8 +212,19 @@ void watch_fixture_deposit_for(struct watch_fixture *fixture, unsigned place, ui
         .has_ttl_s = true,
         .ttl_s = ttl_s,
         .reach_ppm = LIMIT_DISTANCE_PPM,
+        .answers = {parent != 0 ? answered : NULL, parent != 0 ? sizeof(answered) : 0},
     };
     handler_handle(fixture->service, &fixture->clients[WATCH_FIXTURE_CLIENTS - 1].client, &request);
+}
+
+void watch_fixture_deposit_for(struct watch_fixture *fixture, unsigned place, uint32_t ttl_s)
+{
+    deposit(fixture, place, ttl_s, 0);
+}
+
+void watch_fixture_answer(struct watch_fixture *fixture, unsigned place, uint32_t parent)
+{
+    deposit(fixture, place, 3600, parent);
 }
 
 void watch_fixture_deposit(struct watch_fixture *fixture, unsigned place, unsigned count)
@@ -218,21 +237,41 @@ void watch_fixture_deposit(struct watch_fixture *fixture, unsigned place, unsign
                      count > 0 ? (int)HEARSAY_RESPONSE_DEPOSITED : 0);
 }
 
+/* Watches for messages near the part, or, without a part, for answers to `parent`. */
+static void watch(struct watch_fixture *fixture, struct watch_client *client,
+                  const struct hearsay_query_part *part, uint32_t parent, int64_t after_seq,
+                  bool with_payload)
+{
+    uint8_t answered[MESSAGE_ID_BYTES];
+    struct hearsay_request request = {.id = 5, .name = "watch", .kind = HEARSAY_REQUEST_WATCH};
+
+    request.watch.query = plain_query(part, part != NULL ? 1 : 0, 0);
+    request.watch.query.host =
+        (struct hearsay_text){fixture->host, fixture->host != NULL ? strlen(fixture->host) : 0};
+    request.watch.query.max_distance_ppm = 500000;
+    request.watch.query.with_payload = with_payload;
+    make_id(parent, answered);
+    if (part == NULL) {
+        request.watch.query.answers = (struct hearsay_bytes){answered, sizeof(answered)};
+    }
+    request.watch.after_seq = after_seq == WATCH_FIXTURE_NOW ? UINT64_MAX : (uint64_t)after_seq;
+    client->answer = HEARSAY_RESPONSE_PONG;
+    handler_handle(fixture->service, &client->client, &request);
+}
+
 void watch_fixture_watch_place(struct watch_fixture *fixture, struct watch_client *client,
                                unsigned place, int64_t after_seq, bool with_payload)
 {
     const struct hearsay_query_part part = {
         .filter = {filter_of(place), WATCH_FIXTURE_FILTER_BYTES}};
-    struct hearsay_request request = {.id = 5, .name = "watch", .kind = HEARSAY_REQUEST_WATCH};
 
-    request.watch.query = plain_query(&part, 1, 0);
-    request.watch.query.host =
-        (struct hearsay_text){fixture->host, fixture->host != NULL ? strlen(fixture->host) : 0};
-    request.watch.query.max_distance_ppm = 500000;
-    request.watch.query.with_payload = with_payload;
-    request.watch.after_seq = after_seq == WATCH_FIXTURE_NOW ? UINT64_MAX : (uint64_t)after_seq;
-    client->answer = HEARSAY_RESPONSE_PONG;
-    handler_handle(fixture->service, &client->client, &request);
+    watch(fixture, client, &part, 0, after_seq, with_payload);
+}
+
+void watch_fixture_watch_answers(struct watch_fixture *fixture, struct watch_client *client,
+                                 uint32_t parent, int64_t after_seq, bool with_payload)
+{
+    watch(fixture, client, NULL, parent, after_seq, with_payload);
 }
 
 void watch_fixture_watch(struct watch_fixture *fixture, struct watch_client *client,

@@ -65,6 +65,12 @@ void watch_fixture_deposit_for(struct watch_fixture *fixture, unsigned place, ui
 /* Deposits `count` in a place, and commits. Contexts of different places have nothing in common. */
 void watch_fixture_deposit(struct watch_fixture *fixture, unsigned place, unsigned count);
 
+/* Deposits one answer to message `parent` in a place, without a commit; watches for such answers.
+ */
+void watch_fixture_answer(struct watch_fixture *fixture, unsigned place, uint32_t parent);
+void watch_fixture_watch_answers(struct watch_fixture *fixture, struct watch_client *client,
+                                 uint32_t parent, int64_t after_seq, bool with_payload);
+
 /* Watches a place; without a check of the answer. */
 void watch_fixture_watch_place(struct watch_fixture *fixture, struct watch_client *client,
                                unsigned place, int64_t after_seq, bool with_payload);

@@ -96,6 +96,7 @@ static struct board_message pages_message(const char *text, size_t number)
         .expires_ms = PAGES_NOW_MS + PAGES_MIN_MS * (int64_t)(13 + 97 * number),
         .similarity_ppm = 800000U / (uint32_t)(1 + number),
         .topics = (uint32_t)number,
+        .answer_count = number == 1 ? 2 : 0,
     };
 
     memset(message.id, (int)(number + 1), sizeof(message.id));
@@ -237,6 +238,33 @@ static void write_message_of(struct html *html, const struct page *page,
 
     message.message = &messages[number < list.count ? number : list.count - 1];
     page_write_message(html, page, &message);
+}
+
+/* With answers, and the form for one more. */
+static void write_message_answers(struct html *html, const struct page *page,
+                                  const struct web_pages_values *values)
+{
+    struct board_message messages[WEB_PAGES_MESSAGES_MAX];
+    struct board_list list = pages_list(values, messages);
+    struct page_form form = pages_form(values->typed);
+
+    form.re = pages_id;
+    form.epoch = "0";
+    write_message_of(html, page, values, 1,
+                     &(struct page_message){.form = &form, .answers = &list});
+}
+
+/* An answer, whose own page has neither. */
+static void write_answer(struct html *html, const struct page *page,
+                         const struct web_pages_values *values)
+{
+    struct board_message messages[WEB_PAGES_MESSAGES_MAX];
+
+    (void)pages_list(values, messages);
+    messages[0].is_answer = true;
+    memset(messages[0].parent, 7, sizeof(messages[0].parent));
+    page_write_message(html, page,
+                       &(struct page_message){.message = &messages[0], .lacks_answers = true});
 }
 
 static void write_message(struct html *html, const struct page *page,
@@ -447,6 +475,8 @@ const struct web_pages_sample web_pages_samples[] = {
     {"list-closed", write_list_closed, false, true},
     {"list-omitted", write_list_omitted, false, false},
     {"message", write_message, false, false},
+    {"message-answers", write_message_answers, true, false},
+    {"answer", write_answer, false, false},
     {"message-kind", write_message_kind, false, false},
     {"message-code", write_message_code, true, false},
     {"message-report", write_message_report, true, false},

@@ -188,6 +188,12 @@ void board_get(struct board *unused, const char *host, const uint8_t *id,
     board_answer(done, context);
 }
 
+void board_answers(struct board *unused, const char *host, const uint8_t *id,
+                   const struct http_address *client, board_done *done, void *context)
+{
+    board_get(unused, host, id, client, done, context);
+}
+
 void board_write(struct board *unused, const struct board_write *write, board_done *done,
                  void *context)
 {
@@ -202,6 +208,11 @@ void board_write(struct board *unused, const struct board_write *write, board_do
         board->leaves++;
         board->view = *write->view;
         board->ttl_s = write->ttl_s;
+        board->is_answer = write->answers != NULL;
+        board->epoch = write->epoch;
+        if (board->is_answer) {
+            memcpy(board->parent, write->answers, sizeof(board->parent));
+        }
         assert_true(write->bytes < sizeof(board->text));
         memcpy(board->text, write->text, write->bytes);
         board->text[write->bytes] = '\0';
@@ -276,6 +287,19 @@ void page_write_message(struct html *html, const struct page *page,
     snprintf(web_route.shown.code, sizeof(web_route.shown.code), "%s",
              message->code != NULL ? message->code : "");
     show_error(message->error);
+}
+
+void page_begin_message(struct html *html, const struct page *page,
+                        const struct page_message *message)
+{
+    page_write_message(html, page, message);
+}
+
+void page_end_message(struct html *html, const struct page *page,
+                      const struct page_message *message)
+{
+    (void)page;
+    show_form(html, message->form);
 }
 
 void page_write_text(struct html *html, const struct page *page, const struct board_list *list)

@@ -73,6 +73,9 @@ struct web_route_board {
     uint8_t id[HEARSAY_ID_BYTES];
     uint8_t token[HEARSAY_TOKEN_BYTES];
     char text[2100];
+    bool is_answer; /* what was left last */
+    uint8_t parent[HEARSAY_ID_BYTES];
+    uint64_t epoch;
     struct view view;
     uint32_t ttl_s;
     enum hearsay_report_kind kind;

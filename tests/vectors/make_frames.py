@@ -321,7 +321,7 @@ def good_messages():
 
     full_deposit = {
         "host": "cafe-1", "id": ID, "epoch": 2**64 - 1, "filter": a, "media_type": "text/markdown",
-        "payload": text, "ttl_s": 604800, "reach": 0, "withdraw_hash": hash_,
+        "payload": text, "ttl_s": 604800, "reach": 0, "withdraw_hash": hash_, "answers": ID[::-1],
     }  # fmt: skip
     full_query = {
         "host": "cafe-1", "k": 100,
@@ -334,6 +334,7 @@ def good_messages():
     full_result = {
         "id": ID, **similarity_figures(b, a), "deposited_ms": NOW, "expires_ms": NOW + 1,
         "media_type": "image/png", "payload": bytes(range(256)), "payload_omitted": True, "epoch": 9,
+        "answer_count": 1000,
     }  # fmt: skip
     full_exported = {
         "id": ID, "epoch": 4, "filter": a, "media_type": "text/plain", "payload": text,
@@ -365,6 +366,7 @@ def good_messages():
          {"k": 1, "parts": [{"filter": b}], "metric": pb.BITS}),
         ("query, the newest", "request", 53, "query",
          {"k": 1, "parts": [{"filter": b}], "order": pb.NEWEST}),
+        ("query, answers", "request", 54, "query", {"k": 1000, "answers": ID, "with_payload": True}),
         ("query, two empty parts of 8 bytes", "request", 6, "query",
          {"k": 2**32 - 1, "parts": [{"filter": bytes(8)}, {"filter": bytes(8)}]}),
         ("get", "request", 7, "get", {"id": ID}),
@@ -521,12 +523,14 @@ def good_messages():
         ("got, least", "response", 5, "got", {"id": ID}),
         ("got, every field", "response", 5, "got",
          {"id": ID, "epoch": 2, "deposited_ms": -(2**63), "expires_ms": 2**63 - 1,
-          "media_type": "text/plain; charset=utf-8", "payload": text}),
+          "media_type": "text/plain; charset=utf-8", "payload": text, "answers": ID[::-1],
+          "answer_count": 2}),
         ("withdrawn", "response", 6, "withdrawn", {}),
         ("pong", "response", 7, "pong", {"now_ms": NOW, "clock_trusted": True}),
         ("exported, the last page", "response", 8, "exported", {}),
         ("exported, two", "response", 8, "exported",
-         {"messages": [{"id": ID, "filter": b}, full_exported], "next": bytes(range(24))}),
+         {"messages": [{"id": ID, "filter": b}, {**full_exported, "answers": ID[::-1]}],
+          "next": bytes(range(24))}),
         ("summarized, of nothing", "response", 9, "summarized", {"union_filter": bytes(64)}),
         ("summarized, every field", "response", 10, "summarized",
          {"union_filter": a, "cardinality_min": 3, "cardinality_max": 512, "count": 2**64 - 1,
@@ -566,7 +570,7 @@ def good_messages():
              {"id": bytes(16), "reports": 7, "media_type": "text/plain", "payload": text,
               "reasons": [{"kind": 3, "text": "an insult"}, {"kind": 1}, {"kind": 5, "text": "käse"}], "hidden": True, "pending": True,
               "deposited_ms": NOW, "expires_ms": NOW + 1, "payload_omitted": True,
-              "destroyed_ms": NOW}],
+              "destroyed_ms": NOW, "answers": ID}],
           "total": 3, "next": bytes(9), "previous": b"n" * 32}),
         ("banned", "response", 16, "banned", {}),
         ("unbanned", "response", 17, "unbanned", {}),
@@ -732,7 +736,9 @@ def bad_frames():
         ("query without k", request("query", {"parts": [part]}), "k"),
         ("k = 0", request("query", {"k": 0, "parts": [part]}), "k"),
         ("k over 32 bits", framed(one + data(4, number(2, 2**32 + 1))), "k"),
-        ("query without parts", request("query", {"k": 1}), "parts"),
+        ("answers to an id of 15 bytes", request("query", {"k": 1, "answers": bytes(15)}), "answers"),
+        ("an answer to an id of 17 bytes",
+         request("deposit", {**good, "answers": bytes(17)}), "answers"),
         ("a part without a filter", request("query", {"k": 1, "parts": [{"epoch": 1}]}),
          "parts.filter"),
         ("65 parts", request("query", {"k": 1, "parts": [part] * 65}), "parts"),

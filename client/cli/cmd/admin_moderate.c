@@ -72,6 +72,9 @@ static json_t *line_of(const struct hearsay_reported_message *reported)
     if (reported->destroyed_ms != 0) {
         out_json_set(&line, "destroyed", out_json_time(reported->destroyed_ms));
     }
+    if (reported->answers.data != NULL) {
+        out_json_set(&line, "answers", out_json_hex(reported->answers.data, HEARSAY_ID_BYTES));
+    }
     if (reported->payload_omitted) {
         out_json_set(&line, "payload_omitted", json_true());
     } else {
@@ -97,6 +100,10 @@ static void print_reported(const struct cli *cli, const struct hearsay_reported_
     if (reported->destroyed_ms != 0) {
         when_print(reported->destroyed_ms, deposited);
         (void)fprintf(stream, ", destroyed %s", deposited);
+    }
+    if (reported->answers.data != NULL) {
+        (void)fputs(", answers ", stream);
+        out_hex(&cli->out, reported->answers.data, HEARSAY_ID_BYTES);
     }
     (void)fputs("\n    ", stream);
     if (reported->payload_omitted) {

@@ -16,6 +16,7 @@ struct deposit_options {
     const char *group;
     bool no_here;
     const char *channel; /* its name */
+    const char *re;      /* the id of the message that this one answers; NULL: none */
     int epoch;           /* enum epoch_choice */
     bool json;
 };
@@ -36,6 +37,8 @@ static const struct args_option deposit_options[] = {
              "nobody beyond this distance, 0 to 1, is shown it (1)"),
     ARGS_ROW("channel", 0, ARGS_TEXT, struct deposit_options, channel, "NAME",
              "the context that was saved under this name; see hearsay channel"),
+    ARGS_ROW("re", 0, ARGS_TEXT, struct deposit_options, re, "ID",
+             "an answer to this message; without CONTEXT"),
     SECRET_OPTION(struct deposit_options, group),
     EPOCH_OPTION(struct deposit_options, epoch, "open, current, or auto: current if known (auto)"),
     ARGS_ROW("host", 0, ARGS_TEXT, struct deposit_options, host, "HOST",
@@ -122,6 +125,7 @@ static int check_size(const struct cli *cli, const char *file, const struct payl
 /* The context and the group of a deposit. All pointers are borrowed. */
 struct deposit_where {
     struct hearsay_context *context;   /* to which the here labels are added */
+    const uint8_t *parent;             /* the message that this one answers; NULL: none */
     const struct hearsay_group *group; /* NULL: none */
 };
 
@@ -151,6 +155,34 @@ static int deposit_send(const struct cli *cli, const struct hearsay_group *group
     return status == HEARSAY_OK ? CLI_DONE : cli_report(cli, &error);
 }
 
+/*
+ * The context of an answer is one label, with the id of its parent, because nobody finds an answer
+ * by its filter. Finds the epoch of the parent, too. Returns CLI_DONE or an exit code.
+ */
+static int answer_begin(const struct cli *cli, const struct hearsay_host *host,
+                        const struct deposit_where *where, uint64_t *out_epoch)
+{
+    char label[3 + 2 * HEARSAY_ID_BYTES + 1] = "re:";
+    const struct hearsay_response *response = NULL;
+    struct hearsay_error error;
+    const struct hearsay_request request = {
+        .kind = HEARSAY_REQUEST_GET,
+        .get = {.host = hearsay_text(host->name),
+                .id = hearsay_bytes(where->parent, HEARSAY_ID_BYTES)},
+    };
+    int code = cli_ask(cli, &request, &response);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    *out_epoch = response->got.epoch;
+    for (size_t i = 0; i < HEARSAY_ID_BYTES; i++) {
+        (void)snprintf(label + 3 + 2 * i, 3, "%02x", where->parent[i]);
+    }
+    return hearsay_context_add_label(where->context, label, &error) == HEARSAY_OK
+               ? CLI_DONE
+               : cli_report(cli, &error);
+}
+
 static int deposit_deposit(const struct cli *cli, const struct deposit_options *chosen,
                            const struct deposit_where *where, const struct payload *payload)
 {
@@ -158,20 +190,23 @@ static int deposit_deposit(const struct cli *cli, const struct deposit_options *
     const struct hearsay_host *host = NULL;
     const char *type = chosen->type != NULL ? chosen->type : payload->type;
     struct hearsay_keys keys = {.group = where->group};
-    struct hearsay_epoch epoch;
+    struct hearsay_epoch epoch = {.number = 0};
+    bool is_answer = where->parent != NULL;
     int code = cli_find_host(cli, cli->connection, chosen->host, &host);
     if (code == CLI_DONE) {
         code = check_size(cli, chosen->file, payload,
                           where->group != NULL ? HEARSAY_SEAL_BYTES + strlen(type) : 0);
     }
-    if (code == CLI_DONE && !chosen->no_here) {
+    if (code == CLI_DONE && is_answer) {
+        code = answer_begin(cli, host, where, &epoch.number);
+    } else if (code == CLI_DONE && !chosen->no_here) {
         code = sensed_add_here(cli, host, false, where->context);
     }
-    if (code == CLI_DONE) {
+    if (code == CLI_DONE && !is_answer) {
         code = epoch_for_deposit(cli, host, (enum epoch_choice)chosen->epoch, &epoch);
     }
     if (code == CLI_DONE) {
-        keys.epoch_key = epoch.number != 0 ? epoch.key : NULL;
+        keys.epoch_key = epoch.number != 0 && !is_answer ? epoch.key : NULL;
         code = sensed_encode(cli, host, &keys, where->context, &filter);
     }
     if (code != CLI_DONE) {
@@ -190,6 +225,9 @@ static int deposit_deposit(const struct cli *cli, const struct deposit_options *
     request.payload = hearsay_bytes(payload->bytes, payload->count);
     request.ttl_s = (uint32_t)(chosen->ttl_ms / 1000);
     request.reach_ppm = chosen->reach;
+    if (is_answer) {
+        request.answers = hearsay_bytes(where->parent, HEARSAY_ID_BYTES);
+    }
     code = deposit_send(cli, where->group, &request, &left);
     if (code != CLI_DONE) {
         return code;
@@ -201,9 +239,26 @@ static int deposit_deposit(const struct cli *cli, const struct deposit_options *
     return CLI_DONE;
 }
 
+/* An answer has no context of its own. */
+static int check_answer(const struct cli *cli, const struct deposit_options *chosen,
+                        const struct hearsay_context *context)
+{
+    size_t count = 0;
+    (void)hearsay_context_labels(context, &count);
+    if (count == 0 && chosen->channel == NULL && chosen->epoch == EPOCH_AUTO) {
+        return CLI_DONE;
+    }
+    return cli_misuse(cli, "--re takes no context, no --channel and no --epoch: an answer is found "
+                           "with the message that it answers");
+}
+
 static int deposit_run(struct cli *cli, void *options)
 {
     struct deposit_options *chosen = options;
+    uint8_t parent[HEARSAY_ID_BYTES];
+    if (chosen->re != NULL && cli_parse_id(cli, chosen->re, parent) != CLI_DONE) {
+        return CLI_USAGE;
+    }
     if (chosen->ttl_ms % 1000 != 0) {
         return cli_misuse(cli, "--ttl: whole seconds only");
     }
@@ -219,7 +274,11 @@ static int deposit_run(struct cli *cli, void *options)
     struct channel channel = {.file = NULL};
     int code = query_find_channel(cli, chosen->channel, &channel, &chosen->group, &chosen->host);
     if (code == CLI_DONE) {
-        code = query_read_context(cli, &chosen->sensed, !chosen->no_here, &channel, &context);
+        code = query_read_context(cli, &chosen->sensed, !chosen->no_here || chosen->re != NULL,
+                                  &channel, &context);
+    }
+    if (code == CLI_DONE && chosen->re != NULL) {
+        code = check_answer(cli, chosen, context);
     }
     if (code == CLI_DONE) {
         code = payload_read(cli, chosen->file, cli->word_count, cli->words, &payload);
@@ -231,7 +290,8 @@ static int deposit_run(struct cli *cli, void *options)
         code = connect_server(cli);
     }
     if (code == CLI_DONE) {
-        struct deposit_where where = {.context = context, .group = group};
+        struct deposit_where where = {
+            .context = context, .parent = chosen->re != NULL ? parent : NULL, .group = group};
         code = deposit_deposit(cli, chosen, &where, &payload);
     }
     payload_free(&payload);
@@ -252,13 +312,16 @@ const struct cli_command command_deposit = {
         "the token that withdraws it; nobody can tell you the token again.\n"
         "Where a host has epochs and the user is on site, the message goes to the current one and\n"
         "is found only by those who were on site during it; it expires with it at the latest.\n"
-        "With --group only those who have the same secret find it, and can read it.\n",
+        "With --group only those who have the same secret find it, and can read it.\n"
+        "With --re the message answers another one: it is read with that message (hearsay get\n"
+        "--answers ID), and goes with it at the latest.\n",
     .examples =
         "  hearsay deposit -l wifi:a4:2b:8c:01:02:03 -l topic:coffee 'Fresh pot upstairs'\n"
         "  iw dev wlan0 scan | hearsay deposit --scan - --topic Coffee 'Back in five minutes'\n"
         "  hearsay deposit --topic Coffee 'Come up, there is cake'\n"
         "  hearsay deposit -l geo:u281zd --ttl 2h --file poster.png --type image/png\n"
         "  hearsay deposit -l geo:u281zd --group ~/.config/hearsay/team 'Third floor'\n"
+        "  hearsay deposit --re 00112233445566778899aabbccddeeff 'Two cups are left'\n"
         "  date | hearsay deposit -l topic:clock --ttl 90s --json\n",
     CLI_OPTIONS(deposit_options, struct deposit_options),
     .defaults = &deposit_defaults,

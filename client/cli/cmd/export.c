@@ -24,6 +24,9 @@ static json_t *line_of(const char *host, const struct hearsay_exported_message *
     out_json_set(&line, "expires", out_json_time(message->expires_ms));
     out_json_set(&line, "reach", out_json_millionths(message->reach_ppm));
     out_json_set(&line, "withdraw_hash", hash);
+    if (message->answers.data != NULL) {
+        out_json_set(&line, "answers", out_json_hex(message->answers.data, HEARSAY_ID_BYTES));
+    }
     return line;
 }
 
@@ -96,7 +99,8 @@ const struct cli_command command_export = {
     .summary = "write all messages, for import to take back",
     .arguments = "[OPTION]...",
     .details = "One line of JSON a message: id, host, epoch, filter (base64), type, text or\n"
-               "payload_base64, deposited, expires, reach, withdraw_hash. Only over the daemon's\n"
+               "payload_base64, deposited, expires, reach, withdraw_hash; of an answer also\n"
+               "answers, the id of its message. Only over the daemon's\n"
                "Unix socket, which is found as for admin.\n",
     .examples = "  hearsay export > messages.jsonl\n"
                 "  hearsay import messages.jsonl\n",

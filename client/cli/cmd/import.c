@@ -185,6 +185,9 @@ static enum pump_verdict deposit_record(struct import *import, struct pump_item 
     uint8_t id[HEARSAY_ID_BYTES];
     uint8_t token[HEARSAY_TOKEN_BYTES];
     uint8_t hash[HEARSAY_HASH_BYTES];
+    if (record->is_answer && hearsay_in_flight(import->cli->connection) > 0) {
+        return PUMP_IS_FULL; /* the message that it answers may not be stored yet */
+    }
     hearsay_deposit_init(&deposit, NULL);
     if (!record_ttl(record, hearsay_now_ms(import->cli->connection), &deposit.ttl_s)) {
         import->expired++;
@@ -200,6 +203,9 @@ static enum pump_verdict deposit_record(struct import *import, struct pump_item 
     deposit.media_type = hearsay_text(record->media_type);
     deposit.payload = hearsay_bytes(record->payload, record->payload_bytes);
     deposit.reach_ppm = record->reach;
+    if (record->is_answer) {
+        deposit.answers = hearsay_bytes(record->answers, HEARSAY_ID_BYTES);
+    }
     if (!record->no_withdrawal) {
         deposit.withdraw_hash =
             hearsay_bytes(record->has_hash ? record->withdraw_hash : hash, HEARSAY_HASH_BYTES);

@@ -10,6 +10,7 @@
 struct watch_options {
     struct query_options query; /* first: its options are rows of this command, too */
     const char *after_seq;
+    const char *re; /* the id of the message whose answers are watched; NULL: none */
     uint32_t count; /* 0: for ever */
 };
 _Static_assert(offsetof(struct watch_options, query) == 0, "QUERY_OPTIONS are at its beginning");
@@ -29,6 +30,8 @@ static const struct args_option watch_options[] = {
              "first what was left since: 6h (ago) or 2026-11-20T14:00Z"),
     ARGS_RANGE("count", 'k', ARGS_NUMBER, struct watch_options, count, "N", 1, UINT32_MAX,
                "ends after N messages (never)"),
+    ARGS_ROW("re", 0, ARGS_TEXT, struct watch_options, re, "ID",
+             "the answers to this message; without CONTEXT"),
     EPOCH_OPTION(struct watch_options, query.epoch,
                  "open, or current: in that one only (all whose keys are known)"),
     ARGS_ROW("json", 0, ARGS_FLAG, struct watch_options, query.json, NULL,
@@ -50,7 +53,8 @@ struct watch_run {
     const struct cli *cli;
     struct watch_options *options;
     struct hearsay_context *context;
-    bool has_here; /* its labels were added */
+    bool has_here;         /* its labels were added */
+    const uint8_t *parent; /* whose answers are watched; NULL: messages near to the context are */
     enum epoch_choice epoch;
     struct asked asked;
     uint32_t shown;
@@ -88,6 +92,15 @@ static int find_epochs(const struct watch_run *run, const struct hearsay *server
     return code;
 }
 
+/* Makes a query for the answers to a message. */
+static int prepare_answers(struct watch_run *run, const struct hearsay *server,
+                           const struct hearsay_host *host, struct hearsay_query *query)
+{
+    query_prepare(&run->options->query, server, host, query);
+    query->answers = hearsay_bytes(run->parent, HEARSAY_ID_BYTES);
+    return HEARSAY_OK;
+}
+
 static int watch_prepare(void *context, struct hearsay *server, struct hearsay_query *query,
                          struct hearsay_error *error)
 {
@@ -97,6 +110,9 @@ static int watch_prepare(void *context, struct hearsay *server, struct hearsay_q
     struct epochs epochs;
     bool about_contains = false;
     int code = cli_find_host(run->cli, server, options->host, &host);
+    if (code == CLI_DONE && run->parent != NULL) {
+        return prepare_answers(run, server, host, query);
+    }
     if (code == CLI_DONE && !run->has_here) {
         code = query_complete_context(run->cli, options, host, run->context);
         run->has_here = true;
@@ -244,10 +260,33 @@ static int watch_until_end(struct watch_run *run, uint64_t after_seq)
     return run->code;
 }
 
+/* Makes the context. With --re there is none. */
+static int watch_context(const struct cli *cli, struct watch_options *chosen,
+                         const struct channel *channel, struct hearsay_context **out_context)
+{
+    size_t count = 0;
+    if (chosen->re == NULL) {
+        return query_begin_context(cli, &chosen->query, channel, out_context);
+    }
+    int code = query_read_context(cli, &chosen->query.sensed, true, channel, out_context);
+    if (code == CLI_DONE) {
+        (void)hearsay_context_labels(*out_context, &count);
+    }
+    if (count > 0 || chosen->query.memory != NULL || chosen->query.contains.count > 0) {
+        return cli_misuse(cli, "--re takes no context, no --channel, --memory or --contains: all "
+                               "answers to the message are shown");
+    }
+    return code;
+}
+
 static int watch_run(struct cli *cli, void *options)
 {
     struct watch_options *chosen = options;
     struct query_options *query = &chosen->query;
+    uint8_t parent[HEARSAY_ID_BYTES];
+    if (chosen->re != NULL && cli_parse_id(cli, chosen->re, parent) != CLI_DONE) {
+        return CLI_USAGE;
+    }
     struct hearsay_context *context = NULL;
     struct channel channel = {.file = NULL};
     uint64_t after_seq = HEARSAY_NO_SEQ;
@@ -256,7 +295,7 @@ static int watch_run(struct cli *cli, void *options)
         code = query_find_channel(cli, query->channel, &channel, &query->group, &query->host);
     }
     if (code == CLI_DONE) {
-        code = query_begin_context(cli, query, &channel, &context);
+        code = watch_context(cli, chosen, &channel, &context);
     }
     if (code == CLI_DONE && query->group != NULL) {
         code = secret_group(cli, query->group, &query->shared);
@@ -265,6 +304,7 @@ static int watch_run(struct cli *cli, void *options)
         struct watch_run run = {.cli = cli,
                                 .options = chosen,
                                 .context = context,
+                                .parent = chosen->re != NULL ? parent : NULL,
                                 .epoch = (enum epoch_choice)query->epoch};
         code = watch_until_end(&run, after_seq);
         asked_free(&run.asked);
@@ -284,7 +324,8 @@ const struct cli_command command_watch = {
         "at the beginning. Where the server says what is around its access point, that is added,\n"
         "unless --no-here is given. If CONTEXT is one topic, one access point or one other label,\n"
         "only messages with it are shown, however far.\n"
-        "Prints each message as soon as it is left, once and in order.\n\n"
+        "Prints each message as soon as it is left, once and in order.\n"
+        "With --re only the answers to one message are shown, and no other messages.\n\n"
         "When the connection is lost it connects again, after 1 s, then twice as long each time "
         "up\n"
         "to 60 s, and goes on where it was: nothing is missed but what has expired meanwhile, or\n"
@@ -294,6 +335,7 @@ const struct cli_command command_watch = {
         "it as --after-seq.\n",
     .examples = "  hearsay watch -l wifi:a4:2b:8c:01:02:03 -l geo:u281zd\n"
                 "  hearsay watch -l geo:u281zd --contains topic:coffee --max-distance 1\n"
+                "  hearsay watch --re 00112233445566778899aabbccddeeff --after-seq 0\n"
                 "  hearsay watch --channel kitchen --since 12h\n"
                 "  hearsay watch -l geo:u281zd --json --after-seq 4711 --count 1\n",
     CLI_OPTIONS(watch_options, struct watch_options),

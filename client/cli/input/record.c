@@ -7,8 +7,8 @@
 #include "client/cli/input/input.h"
 
 static const char *const keys[] = {
-    SENSED_KEYS, "text",  "payload_base64", "type",          "ttl",       "id",   "reach",
-    "filter",    "epoch", "expires",        "withdraw_hash", "deposited", "host", NULL,
+    SENSED_KEYS, "text",    "payload_base64", "type",      "ttl",  "id",      "reach", "filter",
+    "epoch",     "expires", "withdraw_hash",  "deposited", "host", "answers", NULL,
 };
 
 static int read_context(struct record *record, struct jsonline_error *error)
@@ -84,13 +84,17 @@ static int read_expiry(struct record *record, struct jsonline_error *error)
     return 0;
 }
 
-static int read_withdrawal(struct record *record, struct jsonline_error *error)
+static int read_ids(struct record *record, struct jsonline_error *error)
 {
     int status =
         jsonline_hex(record->object, "id", record->id, HEARSAY_ID_BYTES, &record->has_id, error);
     if (status == 0) {
         status = jsonline_hex(record->object, "withdraw_hash", record->withdraw_hash,
                               HEARSAY_HASH_BYTES, &record->has_hash, error);
+    }
+    if (status == 0) {
+        status = jsonline_hex(record->object, "answers", record->answers, HEARSAY_ID_BYTES,
+                              &record->is_answer, error);
     }
     record->no_withdrawal = json_is_null(json_object_get(record->object, "withdraw_hash"));
     return status;
@@ -110,7 +114,7 @@ int record_parse(const char *line, size_t length, struct record *out_record,
                  struct jsonline_error *out_error)
 {
     static int (*const readers[])(struct record *, struct jsonline_error *) = {
-        read_context, read_payload, read_expiry, read_withdrawal, read_rest};
+        read_context, read_payload, read_expiry, read_ids, read_rest};
     memset(out_record, 0, sizeof(*out_record));
     out_record->reach = HEARSAY_DISTANCE_ONE;
     int status = jsonline_parse(line, length, keys, &out_record->object, out_error);

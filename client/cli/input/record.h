@@ -30,6 +30,8 @@ struct record {
     bool has_hash;
     bool no_withdrawal; /* the line has withdraw_hash: null */
     uint8_t withdraw_hash[HEARSAY_HASH_BYTES];
+    bool is_answer;
+    uint8_t answers[HEARSAY_ID_BYTES]; /* the id of the message that this one answers */
 };
 
 /*

@@ -302,6 +302,9 @@ json_t *out_json_result(const struct hearsay_result *result, bool typed)
     if (result->host.text != NULL) {
         out_json_set(&object, "host", json_string(result->host.text));
     }
+    if (result->answer_count > 0) {
+        out_json_set(&object, "answer_count", json_integer((json_int_t)result->answer_count));
+    }
     if (result->payload_omitted) {
         out_json_set(&object, "payload_omitted", json_true());
     } else if (result->payload.data != NULL) {

@@ -42,6 +42,7 @@ bool answer_borrow(const struct hearsay_result *result, struct board_message *ou
         .deposited_ms = result->deposited_ms,
         .expires_ms = result->expires_ms,
         .similarity_ppm = HEARSAY_DISTANCE_ONE - result->distance_ppm,
+        .answer_count = result->answer_count,
     };
     memcpy(out_message->id, result->id.data, sizeof(out_message->id));
     return true;
@@ -204,7 +205,13 @@ struct answer *answer_of_message(const struct hearsay_got *got)
         .bytes = got->payload.count,
         .deposited_ms = got->deposited_ms,
         .expires_ms = got->expires_ms,
+        .answer_count = got->answer_count,
+        .epoch = got->epoch,
+        .is_answer = got->answers.data != NULL,
     };
+    if (borrowed.is_answer) {
+        memcpy(borrowed.parent, got->answers.data, sizeof(borrowed.parent));
+    }
     struct answer *answer = calloc(1, sizeof(*answer) + own_bytes(&borrowed));
 
     if (answer != NULL) {

@@ -9,8 +9,8 @@
 
 void asks_init(struct asks *asks, size_t views)
 {
-    *asks = (struct asks){.limits = {views, ASK_GETS_MAX, ASK_PLACES_MAX},
-                          .kept = {views, ASK_GETS_MAX, ASK_PLACES_KEPT}};
+    *asks = (struct asks){.limits = {views, ASK_GETS_MAX, ASK_GETS_MAX, ASK_PLACES_MAX},
+                          .kept = {views, ASK_GETS_MAX, ASK_GETS_MAX, ASK_PLACES_KEPT}};
 }
 
 static void ask_free(struct ask *ask)
@@ -43,6 +43,7 @@ static bool same_question(const struct ask *a, const struct ask *b)
     case ASK_LIST:
         return view_equal(a->view, b->view);
     case ASK_GET:
+    case ASK_ANSWERS:
         return memcmp(a->id, b->id, sizeof(a->id)) == 0 && strcmp(a->host, b->host) == 0;
     default:
         return http_peer_equals(&a->client, &b->client) && strcmp(a->host, b->host) == 0;
@@ -262,7 +263,7 @@ void ask_give_answer(struct ask *ask, int64_t now_ms, int64_t clock_ms)
 
     answer->list.now_ms = clock_ms;
     answer->list.age_ms = now_ms - ask->answered_ms;
-    reply.list = ask->kind == ASK_LIST ? &answer->list : NULL;
+    reply.list = ask->kind == ASK_LIST || ask->kind == ASK_ANSWERS ? &answer->list : NULL;
     reply.message = ask->kind == ASK_GET ? &answer->message : NULL;
     reply.place = ask->kind == ASK_PLACE ? answer->place : NULL;
     ask_give(ask, &reply, NULL);
@@ -320,7 +321,11 @@ void asks_drop_message(struct asks *asks, const uint8_t *id)
     for (struct ask *ask = asks->first; ask != NULL; ask = ask->next) {
         bool is_list = ask->kind == ASK_LIST;
 
-        if ((ask->kind == ASK_GET && memcmp(ask->id, id, sizeof(ask->id)) == 0) ||
+        bool has_id = ask->kind == ASK_GET || ask->kind == ASK_ANSWERS;
+
+        if ((has_id && memcmp(ask->id, id, sizeof(ask->id)) == 0) ||
+            (ask->kind == ASK_ANSWERS && ask->answer != NULL &&
+             board_list_has(&ask->answer->list, id)) ||
             (is_list && ask->ticket != 0) ||
             (is_list && ask->answer != NULL && board_list_has(&ask->answer->list, id))) {
             ask_drop(ask);

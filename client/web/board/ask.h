@@ -9,7 +9,7 @@
 #include "client/web/board/answer.h"
 #include "client/web/board/queue.h"
 
-enum ask_kind { ASK_LIST, ASK_GET, ASK_PLACE, ASK_KINDS };
+enum ask_kind { ASK_LIST, ASK_GET, ASK_ANSWERS, ASK_PLACE, ASK_KINDS };
 
 enum {
     ASK_GETS_MAX = 64,
@@ -34,7 +34,7 @@ struct ask {
     struct view *view; /* ASK_LIST: owned */
     bool is_wide;      /* ASK_LIST: as many messages as may be are asked for */
     char host[VIEW_HOST_BYTES];
-    uint8_t id[HEARSAY_ID_BYTES]; /* ASK_GET */
+    uint8_t id[HEARSAY_ID_BYTES]; /* ASK_GET, ASK_ANSWERS */
     /* Whose labels, of ASK_PLACE; of the key of another question, who asks: family 0 for open
        pages, which are one sender together. */
     struct http_address client;

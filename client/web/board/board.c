@@ -141,6 +141,19 @@ static int submit_here(struct board *board, const struct ask *ask, uint64_t *out
     return hearsay_submit(link_server(board->link), &request, out_ticket, error);
 }
 
+/* As many answers as there may be. */
+static int submit_answers(struct hearsay *server, const struct ask *ask, uint64_t *out_ticket,
+                          struct hearsay_error *error)
+{
+    struct hearsay_query query;
+
+    hearsay_query_init(&query);
+    query.host = hearsay_text(query_host(ask->host));
+    query.answers = hearsay_bytes(ask->id, sizeof(ask->id));
+    query.k = hearsay_welcome(server)->limits.k_max;
+    return hearsay_submit_query(server, &query, out_ticket, error);
+}
+
 static int ask_submit(struct board *board, struct ask *ask, uint64_t *out_ticket,
                       struct hearsay_error *error)
 {
@@ -158,6 +171,9 @@ static int ask_submit(struct board *board, struct ask *ask, uint64_t *out_ticket
         break;
     case ASK_GET:
         status = submit_get(board, ask, out_ticket, error);
+        break;
+    case ASK_ANSWERS:
+        status = submit_answers(server, ask, out_ticket, error);
         break;
     default:
         status = submit_here(board, ask, out_ticket, error);
@@ -201,7 +217,8 @@ static struct ask *next_ask(const struct board *board)
     const size_t *under_way = board->asks.under_way;
     struct ask *ask = NULL;
 
-    if (under_way[ASK_GET] + under_way[ASK_PLACE] < BOARD_SMALL_AT_A_TIME) {
+    if (under_way[ASK_GET] + under_way[ASK_ANSWERS] + under_way[ASK_PLACE] <
+        BOARD_SMALL_AT_A_TIME) {
         ask = asks_next(&board->asks, false);
     }
     if (ask == NULL && under_way[ASK_LIST] < BOARD_LISTS_AT_A_TIME) {
@@ -301,10 +318,12 @@ void board_list(struct board *board, const struct view *view, const struct http_
     board_ask(board, &key, done, context);
 }
 
-void board_get(struct board *board, const char *host, const uint8_t *id,
-               const struct http_address *client, board_done *done, void *context)
+/* Asks about one message. */
+static void ask_message(struct board *board, enum ask_kind kind, const char *host,
+                        const uint8_t *id, const struct http_address *client, board_done *done,
+                        void *context)
 {
-    struct ask key = {.kind = ASK_GET};
+    struct ask key = {.kind = kind};
 
     if (client != NULL) {
         key.client = *client;
@@ -312,6 +331,18 @@ void board_get(struct board *board, const char *host, const uint8_t *id,
     (void)snprintf(key.host, sizeof(key.host), "%s", host != NULL ? host : "");
     memcpy(key.id, id, sizeof(key.id));
     board_ask(board, &key, done, context);
+}
+
+void board_get(struct board *board, const char *host, const uint8_t *id,
+               const struct http_address *client, board_done *done, void *context)
+{
+    ask_message(board, ASK_GET, host, id, client, done, context);
+}
+
+void board_answers(struct board *board, const char *host, const uint8_t *id,
+                   const struct http_address *client, board_done *done, void *context)
+{
+    ask_message(board, ASK_ANSWERS, host, id, client, done, context);
 }
 
 void board_place(struct board *board, const char *host, const struct http_address *client,
@@ -431,6 +462,10 @@ static void take_answer(struct board *board, struct ask *ask, const struct hears
 
     switch (reply->response.kind) {
     case HEARSAY_RESPONSE_RESULTS:
+        if (ask->kind == ASK_ANSWERS) {
+            answer = answer_of_results(&reply->response.results, SIZE_MAX, false, ask->host, NULL);
+            break;
+        }
         if (!ask->is_wide) {
             keep_fair(board, ask, &reply->response.results);
         }

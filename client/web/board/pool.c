@@ -191,8 +191,11 @@ static void on_replied(void *context, const struct hearsay_reply *reply)
     if (reply->response.kind != HEARSAY_RESPONSE_ERROR) {
         shown.stored =
             reply->response.kind == HEARSAY_RESPONSE_DEPOSITED ? &reply->response.deposited : NULL;
-        place->pool->written(place->pool->context, wish->done != NULL ? wish->write.view : NULL,
-                             wish->id);
+        const struct board_write *write = wish->done != NULL ? &wish->write : NULL;
+        const uint8_t *parent = write != NULL ? write->answers : NULL;
+        place->pool->written(place->pool->context,
+                             write != NULL && parent == NULL ? write->view : NULL,
+                             parent != NULL ? parent : wish->id);
         place_done(place, &shown);
     } else if (is_stale(&reply->error) && wish_retry(place->pool, wish)) {
         place_close(place);

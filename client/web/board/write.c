@@ -12,7 +12,9 @@ static int submit_leave(const struct board_write *write, struct hearsay *server,
     uint8_t hash[HEARSAY_HASH_BYTES];
 
     hearsay_deposit_init(&deposit, NULL);
-    int status = query_fill_context(server, write->view, &filter, &deposit.epoch, error);
+    int status = write->answers != NULL
+                     ? query_fill_answer(server, write->view, write->answers, &filter, error)
+                     : query_fill_context(server, write->view, &filter, &deposit.epoch, error);
     if (status != HEARSAY_OK) {
         return status;
     }
@@ -22,6 +24,10 @@ static int submit_leave(const struct board_write *write, struct hearsay *server,
     deposit.filter = hearsay_filter_bytes(&filter);
     deposit.payload = hearsay_bytes(write->text, write->bytes);
     deposit.ttl_s = write->ttl_s;
+    if (write->answers != NULL) {
+        deposit.epoch = write->epoch;
+        deposit.answers = hearsay_bytes(write->answers, HEARSAY_ID_BYTES);
+    }
     deposit.withdraw_hash = hearsay_bytes(hash, HEARSAY_HASH_BYTES);
     return hearsay_submit_deposit(server, &deposit, out_ticket, error);
 }

@@ -397,14 +397,20 @@ void page_write_form(struct html *html, const struct page *page, const struct pa
         form_write_closed(html, page, form, error);
         return;
     }
+    bool is_answer = form->re != NULL;
+
     /* Until somebody taps it, style.css shows the field alone, as one line: what belongs to it
      * stands behind it. The form takes the focus from a tap on a label, so that it stays open. */
     html_raw(html, "<form class=\"card\" id=\"leave\" tabindex=\"-1\" method=\"post\" "
                    "action=\"/leave\">\n");
     form_write_text(html, page, form, error);
     html_raw(html, "<p id=\"who\" class=\"help\">");
-    lang_write_with_until(html, page->lang, "form.who", form->ttl_default_s, false);
-    if (form->is_found_around) {
+    if (is_answer) {
+        lang_write(html, page->lang, "answer.who", NULL, NULL);
+    } else {
+        lang_write_with_until(html, page->lang, "form.who", form->ttl_default_s, false);
+    }
+    if (form->is_found_around && !is_answer) {
         lang_write_between(html, page->lang, " ", "form.around", "");
     }
     if (form->accept == HEARSAY_ACCEPT_REVIEW) {
@@ -414,8 +420,13 @@ void page_write_form(struct html *html, const struct page *page, const struct pa
     page_write_form_fields(html, page);
     html_hidden(html, "here", page->here);
     page_write_hidden_hole(html, "id", HTML_HOLE_SEED);
-    form_write_topics(html, page);
-    form_write_choices(html, page, form, error);
+    if (is_answer) {
+        html_hidden(html, "re", form->re);
+        html_hidden(html, "e", form->epoch);
+    } else {
+        form_write_topics(html, page);
+        form_write_choices(html, page, form, error);
+    }
     lang_write_element(html, page->lang, "button", "button wide send", "form.send");
     form_write_languages(html, page);
     html_raw(html, "</form>\n");

@@ -196,6 +196,16 @@ void page_write_times(struct html *html, const struct page *page,
     html_raw(html, "</i>");
 }
 
+void page_write_kind(struct html *html, const struct page *page,
+                     const struct board_message *message)
+{
+    lang_write_between(html, page->lang, "", "item.kind", " (<bdi>");
+    html_string(html, message->media_type);
+    html_raw(html, "</bdi>, <bdi>");
+    lang_write_count(html, page->lang, "item.bytes", message->bytes);
+    html_raw(html, "</bdi>)");
+}
+
 void page_write_where(struct html *html, const struct page *page, const char *host)
 {
     html_raw(html, "<bdi>");

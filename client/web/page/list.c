@@ -128,6 +128,11 @@ void page_write_item(struct html *html, const struct page *page,
             html_between(html, " <bdi>", page->topics->all[i].text, "</bdi>");
         }
     }
+    if (message->answer_count > 0) {
+        html_raw(html, " <b>");
+        lang_write_count(html, page->lang, "item.answers", message->answer_count);
+        html_raw(html, "</b>");
+    }
     if (!is_whole) {
         lang_write_between(html, page->lang, " <b>", "item.more", "</b>");
     }

@@ -4,16 +4,6 @@
 #include "client/web/form.h"
 #include "client/web/page/inner.h"
 
-void page_write_kind(struct html *html, const struct page *page,
-                     const struct board_message *message)
-{
-    lang_write_between(html, page->lang, "", "item.kind", " (<bdi>");
-    html_string(html, message->media_type);
-    html_raw(html, "</bdi>, <bdi>");
-    lang_write_count(html, page->lang, "item.bytes", message->bytes);
-    html_raw(html, "</bdi>)");
-}
-
 static void message_write_text(struct html *html, const struct page *page,
                                const struct board_message *message)
 {
@@ -123,25 +113,74 @@ static void message_write_hide(struct html *html, const struct page *page, const
     html_raw(html, "</p>\n");
 }
 
-void page_write_message(struct html *html, const struct page *page,
-                        const struct page_message *message)
+/* A link to the message that this one answers. */
+static void message_write_parent(struct html *html, const struct page *page,
+                                 const struct board_message *message)
 {
-    char id[PAGE_ID_TEXT_BYTES];
     char path[PAGE_PATH_BYTES];
 
-    page_hex_of(message->message->id, id);
+    page_path_of(message->parent, path);
+    html_raw(html, "<p><a class=\"link\"");
+    page_write_href(html, page, path, NULL);
+    lang_write_between(html, page->lang, ">", "answer.of", "</a></p>\n");
+}
+
+static void message_write_answers(struct html *html, const struct page *page,
+                                  const struct page_message *message)
+{
+    const struct board_list *answers = message->answers;
+
+    if (answers != NULL && answers->count > 0) {
+        lang_write_element(html, page->lang, "h2", NULL, "answers.heading");
+        html_raw(html, "<ol class=\"list\" id=\"answers\">\n");
+        for (size_t i = 0; i < answers->count; i++) {
+            page_write_item(html, page, &answers->messages[i], false);
+        }
+        html_raw(html, "</ol>\n");
+    } else if (message->lacks_answers) {
+        lang_write_element(html, page->lang, "p", "soft", "answers.away");
+    }
+    if (message->form != NULL) {
+        page_write_form(html, page, message->form, NULL);
+    }
+}
+
+void page_begin_message(struct html *html, const struct page *page,
+                        const struct page_message *message)
+{
+    char path[PAGE_PATH_BYTES];
+
     page_path_of(message->message->id, path);
     page_begin(html, page, "message.heading", path);
     if (message->error != NULL) {
         page_write_notice(html, page, message->error, false);
     }
+    if (message->message->is_answer) {
+        message_write_parent(html, page, message->message);
+    }
     message_write_text(html, page, message->message);
+}
+
+void page_end_message(struct html *html, const struct page *page,
+                      const struct page_message *message)
+{
+    char id[PAGE_ID_TEXT_BYTES];
+
+    page_hex_of(message->message->id, id);
+    message_write_answers(html, page, message);
     message_write_report(html, page, message, id);
     message_write_withdraw(html, page, message, id);
     page_mark_of(message->message->id, page->view->at, id);
     message_write_hide(html, page, id);
     page_write_back(html, page);
     page_end(html, page, 0);
+}
+
+void page_write_message(struct html *html, const struct page *page,
+                        const struct page_message *message)
+{
+    page_begin_message(html, page, message);
+    page_end_message(html, page, message);
 }
 
 /* --- a message that was left ------------------------------------------------------------------ */
@@ -183,8 +222,16 @@ void page_write_left(struct html *html, const struct page *page, const struct pa
         html_raw(html, " data-pending");
     }
     html_raw(html, "><a class=\"button\"");
-    page_write_href(html, page, "/", NULL); /* with all topics: the message may have others */
-    lang_write_between(html, page->lang, ">", "message.back", "</a></p>\n");
+    if (left->re != NULL) {
+        char parent[PAGE_PATH_BYTES] = "/m/";
+
+        strncat(parent, left->re, PAGE_ID_TEXT_BYTES - 1);
+        page_write_href(html, page, parent, NULL);
+    } else {
+        page_write_href(html, page, "/", NULL); /* with all topics: the message may have others */
+    }
+    lang_write_between(html, page->lang, ">", left->re != NULL ? "answer.back" : "message.back",
+                       "</a></p>\n");
     left_write_code(html, page, left);
     page_end(html, page, 0);
 }

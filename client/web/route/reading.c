@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/web/route/reading.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -229,20 +230,54 @@ void reading_events(struct visit *visit)
 
 /* --- one message ------------------------------------------------------------------------------ */
 
+/* Writes what is below the message, and answers. `answers` NULL: there are none, or `is_missing`.
+ */
+static void message_end(struct visit *visit, const struct board_list *answers, bool is_missing)
+{
+    bool can_answer = !visit->message.is_answer && visit->view.at[0] == '\0';
+    struct page_message rest = {
+        .message = &visit->message, .answers = answers, .lacks_answers = is_missing};
+    struct page page;
+    struct page_form form;
+    struct html html = visit->html;
+
+    html_init(&visit->html);
+    if (can_answer) {
+        secret_write_hex(visit->message.id, visit->re);
+        (void)snprintf(visit->epoch, sizeof(visit->epoch), "%" PRIu64, visit->message.epoch);
+        visit_form(visit, &form);
+        rest.form = &form;
+    }
+    visit_page(visit, &page);
+    page_end_message(&html, &page, &rest);
+    visit_answer_page(visit, 200, 0, &html);
+}
+
+static void message_answers_done(void *context, const struct board_reply *reply)
+{
+    message_end(context, reply->list, reply->outcome != BOARD_DONE);
+}
+
 static void message_done(void *context, const struct board_reply *reply)
 {
     struct visit *visit = context;
     struct page page;
-    struct html html;
 
     if (reply->outcome != BOARD_DONE) {
         visit_fail_reply(visit, reply);
         return;
     }
-    html_init(&html);
+    visit->message = *reply->message;
+    html_init(&visit->html);
+    visit->message.text = visit->message.media_type = visit->message.host = NULL;
     visit_page(visit, &page);
-    page_write_message(&html, &page, &(struct page_message){.message = reply->message});
-    visit_answer_page(visit, 200, 0, &html);
+    page_begin_message(&visit->html, &page, &(struct page_message){.message = reply->message});
+    if (reply->message->answer_count == 0) {
+        message_end(visit, NULL, false);
+        return;
+    }
+    board_answers(visit->router->board, visit_host_at(visit), visit->message.id,
+                  &visit->request->client, message_answers_done, visit);
 }
 
 void reading_message(struct visit *visit)

@@ -35,6 +35,7 @@ void visit_choose_language(struct visit *visit, const char *tag)
 void visit_free(struct visit *visit)
 {
     if (visit != NULL) {
+        html_deinit(&visit->html);
         free(visit->body);
         free(visit);
     }
@@ -171,6 +172,8 @@ void visit_form(struct visit *visit, struct page_form *out_form)
         .bytes_max = visit_bytes_max(visit),
         .ttl_s = visit->ttl_s,
         .accept = HEARSAY_ACCEPT_OPEN,
+        .re = visit->re[0] != '\0' ? visit->re : NULL,
+        .epoch = visit->epoch,
     };
 
     if (visit->seed[0] == '\0') {

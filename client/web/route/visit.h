@@ -17,6 +17,8 @@
 #include "client/web/route/secret.h"
 #include "client/web/view.h"
 
+enum { VISIT_NUMBER_BYTES = 24 };
+
 /* What a list is written as. */
 enum visit_format { VISIT_HTML, VISIT_TEXT, VISIT_JSON, VISIT_FEED, VISIT_FORMATS };
 
@@ -36,6 +38,12 @@ struct visit {
     uint32_t ttl_s;
     bool is_stale;               /* the token of the form is not right */
     char seed[SECRET_HEX_BYTES]; /* "": not drawn yet */
+    /* Of an answer: id (message.parent, too) and epoch of its message; "": it is none. */
+    char re[SECRET_HEX_BYTES];
+    char epoch[VISIT_NUMBER_BYTES];
+    /* One message, without texts, and its page up to its answers, which are awaited. */
+    struct board_message message;
+    struct html html; /* owned */
     struct secret secret;
     /* What only this phone's pages have (html_hole), beside the seed. */
     char token[NONCE_TEXT_BYTES];

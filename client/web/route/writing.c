@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/web/route/visit.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,6 +86,14 @@ static void keep_fields(struct visit *visit)
     visit->topics = read_typed_topics(visit);
     if (seed != NULL && secret_read_hex(seed, bytes)) {
         secret_write_hex(bytes, visit->seed);
+    }
+    const char *re = visit_field(visit, "re");
+    const char *epoch = visit_field(visit, "e");
+    uint64_t number = 0;
+    if (re != NULL && secret_read_hex(re, visit->message.parent) &&
+        (epoch == NULL || form_read_number(epoch, INT64_MAX, &number))) {
+        secret_write_hex(visit->message.parent, visit->re);
+        (void)snprintf(visit->epoch, sizeof(visit->epoch), "%" PRIu64, number);
     }
     if (ttl != NULL) {
         (void)read_ttl(ttl, &visit->ttl_s); /* writing_leave says what is wrong */
@@ -218,6 +227,7 @@ static void leave_done(void *context, const struct board_reply *reply)
                         .code = code,
                         .expires_ms = reply->stored->expires_ms,
                         .is_pending = reply->stored->held,
+                        .re = visit->re[0] != '\0' ? visit->re : NULL,
                     });
     visit_answer_page(visit, 200, 0, &html);
 }
@@ -268,14 +278,16 @@ static void leave_place_done(void *context, const struct board_reply *reply)
 {
     struct visit *visit = context;
     uint8_t seed[SECRET_SEED_BYTES];
-    char sent[VIEW_URL_BYTES + 16];
+    bool is_answer = visit->re[0] != '\0';
+    char sent[VIEW_URL_BYTES + 16 + SECRET_HEX_BYTES];
 
     if (reply->outcome != BOARD_DONE) {
         visit_fail_reply(visit, reply);
         return;
     }
     view_write(&visit->view, sent); /* the place is not part of it: phones move */
-    (void)snprintf(sent + strlen(sent), 16, " %u", (unsigned)visit->ttl_s);
+    (void)snprintf(sent + strlen(sent), 16 + SECRET_HEX_BYTES, " %u%s", (unsigned)visit->ttl_s,
+                   visit->re);
     visit_take_place(visit, reply);
     if (ask_again(visit)) {
         return;
@@ -291,6 +303,8 @@ static void leave_place_done(void *context, const struct board_reply *reply)
                     .text = visit->text,
                     .bytes = visit->text_bytes,
                     .ttl_s = visit->ttl_s,
+                    .answers = is_answer ? visit->message.parent : NULL,
+                    .epoch = is_answer ? strtoull(visit->epoch, NULL, 10) : 0,
                     .id = visit->secret.id,
                     .token = visit->secret.token,
                 },
@@ -370,11 +384,21 @@ static void answer_draft(struct visit *visit, const char *language)
     visit_answer_page(visit, 200, 0, &html);
 }
 
+/* Whether keep_fields could read which message is answered. False: the visit was answered. */
+static bool check_answer(struct visit *visit)
+{
+    if (visit_field(visit, "re") == NULL || visit->re[0] != '\0') {
+        return true;
+    }
+    fail_field(visit, "re");
+    return false;
+}
+
 void writing_leave(struct visit *visit)
 {
     const char *language = visit_field(visit, "to");
 
-    if (!accept_view(visit)) {
+    if (!check_answer(visit) || !accept_view(visit)) {
         return;
     }
     if (language != NULL) {

@@ -25,11 +25,12 @@ static const char *const source_texts[SOURCES] = {
     [SOURCE_MESSAGES] =
         ("SELECT message.*" STATE_COLUMNS ", seq"
          " FROM message LEFT JOIN moderation USING (seq) WHERE seq > ?1 AND host_id = ?2"
-         " AND epoch = 0 AND change_seq IS NULL AND coalesce(destroy_ms, 0) = 0 ORDER BY seq"),
+         " AND epoch = 0 AND answers IS NULL AND change_seq IS NULL AND coalesce(destroy_ms, 0) = "
+         "0 ORDER BY seq"),
     [SOURCE_REVIEWS] =
         ("SELECT message.*" STATE_COLUMNS ", change_seq"
          " FROM moderation CROSS JOIN message USING (seq) WHERE change_seq > ?1 AND host_id = ?2"
-         " AND epoch = 0 AND destroy_ms = 0 ORDER BY change_seq"),
+         " AND epoch = 0 AND answers IS NULL AND destroy_ms = 0 ORDER BY change_seq"),
     [SOURCE_TOMBSTONES] = ("SELECT * FROM tombstone WHERE seq > ?1 AND host_id = ?2 ORDER BY seq"),
     [SOURCE_EVICTED] = ("SELECT * FROM evicted WHERE seq > ?1 AND host_id = ?2 ORDER BY seq"),
     [SOURCE_RULES] = ("SELECT * FROM rule WHERE seq > ?1 AND host_id = ?2 ORDER BY seq"),

@@ -27,6 +27,7 @@ struct replay {
     sqlite3_stmt *message;
     sqlite3_stmt *moderation;
     int moderation_rc;   /* SQLITE_ROW: `moderation` is at a row that was not used yet */
+    int64_t answers;     /* how many of the messages are answers */
     int64_t damaged_seq; /* of the row that is not as it was written; 0: none */
 };
 
@@ -65,6 +66,7 @@ static int replay_read(void *context, struct persist_message *out_message)
         replay->damaged_seq = sqlite3_column_int64(replay->message, 1);
         return rc;
     }
+    replay->answers += out_message->is_answer;
     return read_moderation(replay, out_message);
 }
 
@@ -81,6 +83,25 @@ static int open_replay(sqlite3 *db, struct replay *out_replay)
                         STORE_NO_VALUES, &out_replay->moderation);
     }
     return rc;
+}
+
+/* Whether the index of answers has as many as the table. Returns 0 or a negative error. */
+static int check_answers(const struct store_load *load, const struct replay *replay)
+{
+    int64_t indexed = 0;
+    int rc = store_query_number(load->db,
+                                "SELECT count(*) FROM message INDEXED BY message_by_answers"
+                                " WHERE answers IS NOT NULL",
+                                STORE_NO_VALUES, &indexed);
+
+    if (rc == SQLITE_OK && indexed == replay->answers) {
+        return 0;
+    }
+    return rc == SQLITE_OK
+               ? store_error_refuse(load->path, SQLITE_CORRUPT,
+                                    "the index of answers has not the answers of the table",
+                                    load->reason)
+               : store_error_refuse(load->path, rc, sqlite3_errmsg(load->db), load->reason);
 }
 
 int store_replay_messages(const struct store_load *load,
@@ -100,6 +121,7 @@ int store_replay_messages(const struct store_load *load,
                    ? refuse_row(load, rc, replay.damaged_seq)
                    : store_error_refuse(load->path, rc, sqlite3_errmsg(load->db), load->reason);
     }
+    code = code == 0 ? check_answers(load, &replay) : code;
     (void)sqlite3_finalize(replay.moderation);
     (void)sqlite3_finalize(replay.message);
     /* The pages that are in the cache now are the last ones of the table, which nobody needs soon.

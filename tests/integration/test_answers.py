@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers to messages, by the command: left, read, watched, carried over, and gone with their message."""
+
+import json
+import subprocess
+
+import cli_runner
+import hearsay_wire as wire
+
+UNKNOWN = "00" * 16
+
+
+def leave(cli, text, *args):
+    """The id and the token of a new message; --json line."""
+    (left,) = cli.json_lines("deposit", "--json", *args, text)
+    return left["id"], left["withdraw_token"]
+
+
+def answers(cli, parent):
+    code, out, err = cli.run("get", "--answers", "--json", parent)
+    assert code in (0, 1) and (out == "") == (code == 1), err
+    return [json.loads(line)["text"] for line in out.splitlines()]
+
+
+def test_a_message_and_its_answers(daemon):
+    cli = cli_runner.of_daemon(daemon, unix=True)
+    parent, token = leave(cli, "who has a ladder?", "-l", "topic:help")
+    assert answers(cli, parent) == []
+    first, _ = leave(cli, "me", "--re", parent)
+    leave(cli, "and I have a longer one", "--re", f"http://hearsay.lan/m/{parent}", "--ttl", "1h")
+    assert answers(cli, parent) == ["me", "and I have a longer one"]
+    (found,) = cli.json_lines("query", "--json", "-l", "topic:help")
+    assert (found["id"], found["answer_count"]) == (parent, 2)
+    (got,) = cli.json_lines("get", "--json", first)
+    assert got["answers"] == parent and "answer_count" not in got
+    table = cli.ok("get", "--answers", "--ids", parent)
+    assert first in table and "me" in table
+
+    daemon.kill()  # what was acknowledged is there again
+    daemon.start()
+    assert answers(cli, parent) == ["me", "and I have a longer one"]
+    assert "problem" not in cli.ok("admin", "check")
+    cli.ok("withdraw", parent, token)
+    code, _, err = cli.run("get", "--answers", parent)
+    assert code == 1 and "no message with this id" in err
+    assert cli.run("get", first)[0] != 0
+    daemon.restart()
+    assert cli.run("get", first)[0] != 0
+
+
+def test_what_cannot_be_answered(daemon):
+    cli = cli_runner.of_daemon(daemon, unix=True)
+    parent, _ = leave(cli, "a question", "-l", "topic:help")
+    answer, _ = leave(cli, "an answer", "--re", parent)
+
+    def refused(*args):
+        code, _, err = cli.run("deposit", *args, "text")
+        return code, err
+
+    assert refused("--re", UNKNOWN)[0] == 1
+    code, err = refused("--re", answer)
+    assert code == 4 and "is an answer" in err
+    code, err = refused("--re", parent[:-2])
+    assert code == 2 and "32 hexadecimal digits" in err
+    for args in (["-l", "topic:x"], ["--epoch", "open"]):
+        code, err = refused("--re", parent, *args)
+        assert code == 2 and "--re takes no context" in err
+    cli.ok("admin", "hide", parent)
+    code, err = refused("--re", parent)
+    assert code == 1 and "no message with this id" in err
+    assert cli.run("watch", "--re", parent, "--count", "1")[0] == 1
+    cli.ok("admin", "restore", parent)
+    assert answers(cli, parent) == ["an answer"]
+    cli.ok("admin", "hide", answer)
+    assert answers(cli, parent) == []
+    (hidden,) = cli.json_lines("admin", "list", "--hidden", "--json")
+    assert (hidden["id"], hidden["answers"]) == (answer, parent)
+    assert f"hidden, answers {parent}" in cli.ok("admin", "list", "--hidden")
+
+
+def test_watch_gets_answers(daemon):
+    cli = cli_runner.of_daemon(daemon, unix=True)
+    parent, _ = leave(cli, "a question", "-l", "topic:help")
+    other, _ = leave(cli, "another one", "-l", "topic:help")
+    leave(cli, "stored", "--re", parent)
+    with cli.start("watch", "--json", "--re", parent, "--after-seq", "0", "--count", "2",
+                   stdout=subprocess.PIPE, text=True) as watch:  # fmt: skip
+        lines = [json.loads(watch.stdout.readline())]  # the watch stands
+        leave(cli, "not for it", "--re", other)
+        leave(cli, "not for it, either", "-l", "topic:help")
+        leave(cli, "new", "--re", parent)
+        lines.append(json.loads(watch.stdout.readline()))
+        assert watch.wait(timeout=wire.PATIENCE) == 0
+    assert [line["text"] for line in lines] == ["stored", "new"]
+
+
+def test_export_and_import(make_daemon, tmp_path):
+    """Each answer comes to its message in another store, however many are sent at a time."""
+    cli = cli_runner.of_daemon(make_daemon(), unix=True)
+    parents = [leave(cli, f"question {n}", "-l", "topic:help")[0] for n in range(3)]
+    for n in range(9):
+        leave(cli, f"answer {n}", "--re", parents[n % 3])
+    lines = cli.ok("export")
+    assert [json.loads(line).get("answers") for line in lines.splitlines()] == [None] * 3 + parents * 3
+    path = tmp_path / "messages.jsonl"
+    path.write_text(lines, encoding="utf-8")
+    fresh = cli_runner.of_daemon(make_daemon(), unix=True)
+    for told in ("12 deposited, 0 already there, 0 skipped", "0 deposited, 12 already there, 0 skipped"):
+        assert fresh.ok("import", str(path)).strip() == told
+    for n, parent in enumerate(parents):
+        assert answers(fresh, parent) == [f"answer {m}" for m in range(n, 9, 3)]
