@@ -91,7 +91,7 @@ def test_nothing_is_left(folder, number):
     """It serves all samples, of different ages, and ends both programs and their files."""
     with playing(folder) as (process, output):
         page = get(url_in(output))
-        assert page.count("<article") == SAMPLES
+        assert page.count("<li><div class=\"text\">") == SAMPLES
         assert len(set(re.findall(r"\d+ (?:min|h) ago|\d+ days? ago", page))) >= 4
         assert "القهوة" in page and "Wer singt mit?" in page
         assert "▀" not in output, "a code that leads a phone to itself"
@@ -126,7 +126,7 @@ def test_two_at_once(folder):
     """The second one takes a free port."""
     with playing(folder) as (_, first), playing(folder) as (_, second):
         assert url_in(first) != url_in(second)
-        assert "<article" in get(url_in(first)) and "<article" in get(url_in(second))
+        assert "<li><div" in get(url_in(first)) and "<li><div" in get(url_in(second))
     assert os.listdir(folder) == []
 
 
@@ -141,7 +141,7 @@ def test_others_may_read_it(folder):
     with playing(folder, address) as (_, output):
         assert f"http://{address}:" in output and "Everybody in this network" in output
         assert sum("▀" in line for line in output.splitlines()) > 10, "the code"
-        assert "<article" in get(url_in(output))
+        assert "<li><div" in get(url_in(output))
         poster = get(url_in(output) + "poster")  # by name, and by address
         assert "http://hearsay.lan:" in poster and f"http://{address}:" in poster
 
