@@ -179,11 +179,11 @@ FEED_FIELDS = {"Changed": {"changes", "next", "more", "waiting", "waiting_since_
                "RuleState": {"kind", "value", "number", "created_ms", "dropped", "until_ms"},
                "ExportedMessage": {"id", "epoch", "filter", "media_type", "payload",
                                    "deposited_ms", "expires_ms", "reach", "withdraw_hash",
-                                   "state", "reports"}}
+                                   "state", "reports", "answers"}}
 
 
 def test_what_the_feed_does_not_tell(make_bridge, open_folder, rng):  # noqa: F811
-    """Its bytes have no address, no reason of a report, no key of an epoch, no unknown field."""
+    """Its bytes have no address, no reason of a report, no key of an epoch, no answer, no unknown field."""
     gateway = os.path.join(open_folder, "gate")
     os.mkdir(gateway, 0o755)
     os.chmod(gateway, 0o755)
@@ -203,6 +203,7 @@ def test_what_the_feed_does_not_tell(make_bridge, open_folder, rng):  # noqa: F8
         phone.call(deposit)
         number = client.welcome.hosts[0].epoch.number
         phone.call(wire.deposit_of(rng, LABELS, payload=b"of an epoch", epoch=number))
+        phone.call(wire.deposit_of(rng, LABELS, payload=b"to what was seen", answers=deposit.id))
         phone.call(pb.Report(id=deposit.id, reason=reason, kind=pb.ABOUT_ME))
         operator.call(pb.Hide(id=deposit.id, reason="the operator's own reason"))
         request = client.post(pb.Changes())
@@ -210,7 +211,7 @@ def test_what_the_feed_does_not_tell(make_bridge, open_folder, rng):  # noqa: F8
         answer = pb.Response.FromString(data)
         assert answer.id == request and answer.changed.changes[0].message.payload == b"seen"
         for secret in (packed("203.0.113.77"), b"203.0.113.77", reason.encode(), b"own reason",
-                       b"agent-of-a-phone", b"of an epoch", socket.inet_aton("127.0.0.1")):
+                       b"agent-of-a-phone", b"of an epoch", b"to what was", socket.inet_aton("127.0.0.1")):
             assert secret not in data, secret
         for name, fields in FEED_FIELDS.items():
             assert {f.name for f in getattr(pb, name).DESCRIPTOR.fields} == fields
