@@ -72,6 +72,19 @@ def test_a_draft_is_kept(phone, place):
     assert typed(phone) == ""
 
 
+def test_a_draft_of_an_answer_is_that_messages(phone, place):
+    place.leave("a question", source="127.0.0.9")
+    phone.open(place)
+    put(phone, "#text", WORDS)
+    phone.follow("#messages a")
+    assert typed(phone) == ""
+    put(phone, "#text", "An answer.")
+    reload(phone)
+    assert typed(phone) == "An answer."
+    phone.go("/")
+    assert typed(phone) == WORDS
+
+
 def test_a_draft_of_a_report_is_that_messages(phone, place):
     for number in range(2):
         place.leave(f"rude {number}", source=f"127.0.0.{number + 9}")

@@ -242,8 +242,8 @@ static void form_write_text(struct html *html, const struct page *page,
     bool is_wrong =
         page_error_is_about(error, "text") || (error != NULL && error->notice == PAGE_TOO_LONG);
 
-    lang_write_between(html, page->lang, "<label class=\"unseen\" for=\"text\">", "form.text",
-                       "</label>\n");
+    lang_write_between(html, page->lang, "<label class=\"unseen\" for=\"text\">",
+                       form->re != NULL ? "answer.heading" : "form.text", "</label>\n");
     /* A character of a text may be two of maxlength. No autocomplete="off" here, and on no other
      * field that a person types into, because with it a browser does not give the text back when
      * the person comes back from its error page. */
@@ -251,7 +251,8 @@ static void form_write_text(struct html *html, const struct page *page,
                    "maxlength=\"");
     html_number(html, 2 * (uint64_t)PAGE_TEXT_CHARACTERS);
     html_raw(html, "\"");
-    html_attribute(html, "placeholder", lang_text(page->lang, "form.heading"));
+    html_attribute(html, "placeholder",
+                   lang_text(page->lang, form->re != NULL ? "answer.heading" : "form.heading"));
     field_write_state(html, "who limit", is_wrong);
     html_raw(html, ">\n");
     if (form->text != NULL) {

@@ -60,7 +60,7 @@ static void write_language(struct html *html, const struct lang *lang)
 
 void page_write_draft(struct html *html, const struct page *page, const struct page_form *form)
 {
-    page_begin(html, page, "form.heading", NULL);
+    page_begin(html, page, form->re != NULL ? "answer.heading" : "form.heading", NULL);
     page_write_form(html, page, form, NULL);
     page_write_back(html, page);
     page_end(html, page, 0);

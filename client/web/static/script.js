@@ -602,7 +602,7 @@
   // not do so for pages that it may not store, as no page of ours may be (Cache-Control: no-store), and none does
   // on another page with the same form. So texts that were not sent are kept, until a page says that they have come
   // here. A secret has autocomplete="off" and is not kept.
-  const formName = (form) => form.getAttribute('id') || form.elements.id && form.elements.id.value || '';
+  const formName = (f) => (f.elements.re || '').value || f.getAttribute('id') || (f.elements.id || '').value;
   const typedFields = () => [...document.querySelectorAll('textarea, input[type=text]')]
     .filter((field) => field.id && field.form && formName(field.form) && !field.readOnly &&
       field.autocomplete !== 'off');
