@@ -285,6 +285,7 @@ def prepare(shell, daemon):
         left = pb.Deposit(id=bytes.fromhex(MESSAGE), filter=wire.filter_of(["topic:example"]), payload=b"text",
                           media_type="text/plain", withdraw_hash=wire.withdraw_hash(bytes(32)))
         assert client.call(left).deposited_ms > 0
+    shell.run(f"hearsay deposit --re {MESSAGE} answer")
 
 
 def examples(text):
@@ -314,6 +315,6 @@ def test_the_examples_of_the_help(make_daemon, tmp_path, command):
                             ("--after 1200", "--after 0")):
             line = line.replace(named, here)
         if is_endless(line):
-            shell.run_watch(line, by="stderr" if "hearsay watch" in line else "stdout")
+            shell.run_watch(line, by="stderr" if "hearsay watch" in line and "--re" not in line else "stdout")
         else:
             shell.run(line, (0, 1) if " query " in line or "hearsay query" in line else (0,))

@@ -34,7 +34,7 @@ WANTED = {
     "hearsayd-ssl": DAEMON,
     "hearsay": {"usr/bin/hearsay"},
     "hearsay-web": {"usr/sbin/hearsay-web", "etc/init.d/hearsay-web", "etc/init.d/hearsay-moderate",
-                    *(f"usr/share/hearsay/rules.{language}.txt" for language in ("ar", "de", "en"))},
+                    *(f"usr/share/hearsay/rules.{language}.txt" for language in ("ar", "de", "en", "fr"))},
 }
 PROGRAMS = {"hearsayd": "usr/sbin/hearsayd", "hearsayd-ssl": "usr/sbin/hearsayd",
             "hearsay": "usr/bin/hearsay", "hearsay-web": "usr/sbin/hearsay-web"}
