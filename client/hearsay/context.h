@@ -77,10 +77,10 @@ HEARSAY_API int hearsay_group_seal(const struct hearsay_group *group,
                                    struct hearsay_error *out_error);
 
 /*
- * Opens a sealed message. Returns HEARSAY_OK; HEARSAY_NOT_OURS when the message is not sealed, was
- * sealed by another group or under another id, was changed, or has no valid content; ERR_NOMEM. The
- * media type in *out_content is text/plain if the sealed media type is empty, and
- * application/octet-stream if the sealed media type is not valid.
+ * Opens a sealed message. Returns HEARSAY_OK; ERR_NOMEM; or HEARSAY_NOT_OURS: the message is not
+ * sealed, another group has sealed it, it was sealed under another id, it was changed, or its
+ * content is not valid. The media type in *out_content is text/plain if the sealed media type is
+ * empty, and application/octet-stream if the sealed media type is not valid.
  */
 HEARSAY_API int hearsay_group_open(const struct hearsay_group *group,
                                    const struct hearsay_sealing *message,

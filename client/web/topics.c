@@ -278,8 +278,10 @@ static const struct known *known_of(struct topics_finder *finder, bool is_keyed)
 }
 
 /*
- * Whether all bits are explained. Else the message has a label that is none of those, which may
- * look like a part of a topic: then topics are believed only where few bits are set.
+ * Whether the topics that were found can be trusted. They can if they explain all bits of the
+ * message, together with the place and the hour. Bits that are left belong to a label that is not
+ * known here, and bits of that label may look like a topic. So with such bits, topics are trusted
+ * only if few bits of the section are set.
  */
 static bool is_believed(const struct explained *explained, const struct bits *topics, size_t count)
 {

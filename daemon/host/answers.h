@@ -44,7 +44,8 @@ void answers_deinit(struct answers *answers); /* a zeroed one is fine */
 /* Finds an answer by its id. NULL: there is none. Valid until it is removed. */
 struct answer *answers_find(const struct answers *answers, const uint8_t *id);
 
-/* The answers to a message. NULL: it has none. Valid until an answer is added or removed. */
+/* Returns the answers to the message `parent`, or NULL if there are none. The result is valid until
+ * the next answer is added or removed. */
 const struct answered *answers_of(const struct answers *answers, const uint8_t *parent);
 
 /*

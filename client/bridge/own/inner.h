@@ -123,7 +123,8 @@ uint64_t head_next_term(uint64_t term);
 
 typedef void head_done(void *context, enum head_outcome outcome, const struct head *found);
 
-/* Each host has one. Only one of its requests may be under way at a time. */
+/* Reads and writes the head of one host at the hub. At any time, at most one of its requests waits
+ * for an answer. */
 struct head_keeper {
     struct wire *wire;
     const char *host;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * job: a request on its way to its answer. What hearsayd is asked for happens on one of libuv's
- * threads, which reads the job and the configuration, and writes to the job only.
+ * job: answers one request of a moderator's browser. A thread of libuv asks hearsayd, because that
+ * may take time. The thread reads the job and the configuration, and writes only to the job.
  */
 #ifndef CLIENT_WEB_MODERATE_JOB_H
 #define CLIENT_WEB_MODERATE_JOB_H

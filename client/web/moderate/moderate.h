@@ -22,7 +22,8 @@
 
 struct job; /* of a request */
 
-/* The configuration's file as it was when it was last read. */
+/* What is remembered of the configuration file since it was last read. If the file differs from
+ * this now, somebody has changed it. */
 struct moderate_file {
     ino_t inode;
     off_t bytes; /* -1: it must be read */
