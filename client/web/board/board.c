@@ -93,96 +93,6 @@ static void answer_all_away(struct board *board)
 
 /* --- sending ---------------------------------------------------------------------------------- */
 
-/* How many messages a list asks for: one more than a page shows, or as many as may be. */
-static uint32_t list_k(const struct board *board, const struct ask *ask)
-{
-    uint32_t most = hearsay_welcome(link_server(board->link))->limits.k_max;
-    uint32_t page = board->options.per_page + 1;
-
-    return most > 0 && (ask->is_wide || page > most) ? most : page;
-}
-
-static int submit_list(struct board *board, struct ask *ask, uint64_t *out_ticket,
-                       struct hearsay_error *error)
-{
-    struct hearsay *server = link_server(board->link);
-    struct query_parts parts;
-    struct hearsay_query query;
-    int status = query_fill(server, ask->view, &parts, &query, error);
-
-    if (status != HEARSAY_OK) {
-        return status;
-    }
-    query.k = list_k(board, ask);
-    query.until_ms = ask->view->before_ms;
-    query.order =
-        ask->view->order == VIEW_NEAREST ? HEARSAY_ORDER_SIMILARITY : HEARSAY_ORDER_NEWEST;
-    return hearsay_submit_query(server, &query, out_ticket, error);
-}
-
-static int submit_get(struct board *board, const struct ask *ask, uint64_t *out_ticket,
-                      struct hearsay_error *error)
-{
-    const struct hearsay_request request = {
-        .kind = HEARSAY_REQUEST_GET,
-        .get = {.host = hearsay_text(query_host(ask->host)),
-                .id = hearsay_bytes(ask->id, HEARSAY_ID_BYTES)},
-    };
-
-    return hearsay_submit(link_server(board->link), &request, out_ticket, error);
-}
-
-static int submit_here(struct board *board, const struct ask *ask, uint64_t *out_ticket,
-                       struct hearsay_error *error)
-{
-    const struct hearsay_request request = {.kind = HEARSAY_REQUEST_HERE,
-                                            .here.host = hearsay_text(query_host(ask->host))};
-
-    return hearsay_submit(link_server(board->link), &request, out_ticket, error);
-}
-
-/* As many answers as there may be. */
-static int submit_answers(struct hearsay *server, const struct ask *ask, uint64_t *out_ticket,
-                          struct hearsay_error *error)
-{
-    struct hearsay_query query;
-
-    hearsay_query_init(&query);
-    query.host = hearsay_text(query_host(ask->host));
-    query.answers = hearsay_bytes(ask->id, sizeof(ask->id));
-    query.k = hearsay_welcome(server)->limits.k_max;
-    return hearsay_submit_query(server, &query, out_ticket, error);
-}
-
-static int ask_submit(struct board *board, struct ask *ask, uint64_t *out_ticket,
-                      struct hearsay_error *error)
-{
-    struct hearsay *server = link_server(board->link);
-    const struct http_address *payer = &ask->payer;
-    int status;
-
-    /* Of these numbers of bytes none is wrong. */
-    (void)hearsay_ask_for(server, payer->family != 0 ? payer->bytes : NULL,
-                          payer->family == 4 ? 4 : sizeof(payer->bytes),
-                          payer->has_local ? payer->local : NULL, NULL);
-    switch (ask->kind) {
-    case ASK_LIST:
-        status = submit_list(board, ask, out_ticket, error);
-        break;
-    case ASK_GET:
-        status = submit_get(board, ask, out_ticket, error);
-        break;
-    case ASK_ANSWERS:
-        status = submit_answers(server, ask, out_ticket, error);
-        break;
-    default:
-        status = submit_here(board, ask, out_ticket, error);
-        break;
-    }
-    (void)hearsay_ask_for(server, NULL, 0, NULL, NULL); /* watches are ours */
-    return status;
-}
-
 /* Tells the sender of a client that it has to wait, and queues the question for the next one who
  * waits. */
 static void ask_limit(struct board *board, struct ask *ask, const struct http_address *client,
@@ -245,7 +155,7 @@ static void board_send(struct board *board)
             continue;
         }
         ask->payer = ask->waiters->client;
-        int status = ask_submit(board, ask, &ticket, &error);
+        int status = submit_ask(board, ask, &ticket, &error);
 
         if (status == HEARSAY_FULL) {
             (void)uv_timer_start(&board->send, on_send, 1, 0);
@@ -394,7 +304,7 @@ static bool list_is_part(const struct board *board, const struct ask *ask,
                          const struct hearsay_results *results)
 {
     return ask->view->order == VIEW_NEWEST &&
-           (results->capped || (results->result_count >= list_k(board, ask) &&
+           (results->capped || (results->result_count >= submit_list_k(board, ask) &&
                                 answer_count(results) <= board->options.per_page));
 }
 
@@ -403,14 +313,15 @@ static bool list_is_part(const struct board *board, const struct ask *ask,
 static bool list_ask_wider(struct board *board, struct ask *ask,
                            const struct hearsay_results *results)
 {
-    uint32_t k = list_k(board, ask);
+    uint32_t k = submit_list_k(board, ask);
     struct hearsay_error error;
 
     if (ask->is_wide || !list_is_part(board, ask, results)) {
         return false;
     }
     ask->is_wide = true;
-    return list_k(board, ask) > k && ask_submit(board, ask, &ask->ticket, &error) == HEARSAY_OK;
+    return submit_list_k(board, ask) > k &&
+           submit_ask(board, ask, &ask->ticket, &error) == HEARSAY_OK;
 }
 
 /* Returns the host that a question is about, or NULL if hearsayd has no host of this name. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* inner: what board.c and watch.c share. */
+/* inner: what board.c, submit.c and watch.c share. */
 #ifndef CLIENT_WEB_BOARD_INNER_H
 #define CLIENT_WEB_BOARD_INNER_H
 
@@ -45,6 +45,14 @@ static inline void board_begin_ticks(struct board *board)
         (void)uv_timer_again(&board->tick);
     }
 }
+
+/* Sends a question to hearsayd in the name of ask->payer. Returns HEARSAY_OK with the ticket of the
+ * answer, or an error of query_fill or hearsay_submit. There must be a connection. */
+int submit_ask(struct board *board, struct ask *ask, uint64_t *out_ticket,
+               struct hearsay_error *error);
+
+/* How many messages a list asks for: one more than a page shows, or as many as may be. */
+uint32_t submit_list_k(const struct board *board, const struct ask *ask);
 
 /* Takes a reply that concerns watches. False: the reply is of something else. */
 bool watch_reply(struct board *board, const struct hearsay_reply *reply);
