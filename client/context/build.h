@@ -19,8 +19,8 @@ enum {
     CONTEXT_GEOHASH_COARSE = 6,  /* characters of the own cell of about 1.2 km by 610 m */
     CONTEXT_GEOHASH_NEAREST = 7, /* of the four nearest cells, of about 153 m by 153 m */
     CONTEXT_GEOHASH_FINE = 8,    /* of the own cell of about 38 m by 19 m */
-    CONTEXT_WIFI_FLOOR = -90,    /* dBm: level 1 reaches one step above it */
-    CONTEXT_WIFI_STEP = 5,       /* dB a level */
+    CONTEXT_WIFI_FLOOR = -95,    /* dBm: level 1 reaches one step above it */
+    CONTEXT_WIFI_STEP = 8,       /* dB a level */
     CONTEXT_TOPIC_BYTES = 1024   /* of a topic, before case folding */
 };
 
@@ -61,7 +61,7 @@ bool context_parse_bssid(const char *text, size_t length, uint8_t out[CONTEXT_BS
 bool context_is_bssid(const uint8_t bssid[CONTEXT_BSSID_BYTES]);
 
 /*
- * Returns the number of labels of an access point: max(1, ceil((dBm + 90) / 5)), or 1 when the
+ * Returns the number of labels of an access point: max(1, ceil((dBm + 95) / 8)), or 1 when the
  * strength is HEARSAY_WIFI_NO_STRENGTH. The caller has checked the range of strength_dbm.
  */
 unsigned context_wifi_levels(int strength_dbm);

@@ -136,7 +136,7 @@ HEARSAY_API int hearsay_encode(const struct hearsay_encode *context,
 #define HEARSAY_SCAN_LINE_BYTES_MAX 4096              /* of one of its lines */
 #define HEARSAY_SCAN_SIGHTINGS_MAX  1024              /* access points in it */
 #define HEARSAY_SCAN_STRONGEST      32                /* of them at most that become labels */
-#define HEARSAY_SCAN_LABELS_MAX     60                /* of these access points together */
+#define HEARSAY_SCAN_LABELS_MAX     50                /* of these access points together */
 #define HEARSAY_WIFI_DBM_MIN        (-127)
 #define HEARSAY_WIFI_DBM_MAX        0 /* drivers that know no strength say 0: it is unknown */
 #define HEARSAY_WIFI_NO_STRENGTH    1 /* instead of a strength in dBm: unknown */
@@ -177,7 +177,7 @@ HEARSAY_API int hearsay_context_add_label(struct hearsay_context *context, const
  * 02:00:00:00:00:00, which Android gives to apps that may not know the address, are ERR_ARGUMENT.
  * strength_dbm is HEARSAY_WIFI_DBM_MIN to HEARSAY_WIFI_DBM_MAX, or HEARSAY_WIFI_NO_STRENGTH. Adds
  * the labels wifi:BSSID, wifi:BSSID@2, ..., wifi:BSSID@L, where the level L is max(1, ceil((dBm +
- * 90) / 5)), or 1 without a strength. Example: -60 dBm gives L = 6.
+ * 95) / 8)), or 1 without a strength. Example: -60 dBm gives L = 5.
  */
 HEARSAY_API int hearsay_context_add_wifi(struct hearsay_context *context, const char *bssid,
                                          int strength_dbm, struct hearsay_error *out_error);

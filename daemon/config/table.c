@@ -264,13 +264,13 @@ static const struct settings_key keys[] = {
              "ever."},
 
     {HOST_KEY("profile", profile), SETTINGS_TYPE_OWN, .own = &config_type_profile,
-     .standard = "v1:wifi=362/2,place=53/8,any=97/4",
+     .standard = "v1:wifi=362/2,place=53/7,any=97/4",
      .help =
          "How contexts become filters: v1:bits/hashes for each label; or sections by "
          "attribute, as in the default. Labels of attributes without a section go to the section "
          "any. It cannot change once the host has messages."},
     {HOST_KEY("suggested_max_distance", suggested_max_distance_ppm), SETTINGS_TYPE_DISTANCE, 0, PPM,
-     .standard = "0.78", .reloadable = true,
+     .standard = "0.7725", .reloadable = true,
      .help = "Messages beyond this distance by phi are probably unrelated. Clients apply this "
              "bound unless their user says otherwise. Until 0.2.0 it was the Jaccard distance, so "
              "values below 0.6, and above 0.85 but not 1, cause a warning at the start."},

@@ -25,16 +25,17 @@ enum {
 static const uint32_t limits[LIMITS] = {16, 32, 64};
 static const size_t hood_sizes[] = {256, 999};
 
+#define DEFAULT_PROFILE "v1:wifi=362/2,place=53/7,any=97/4"
+
 static const struct hood_kind kinds[] = {
     {"plain", "plain, v1:512/4", "v1:512/4", false, false, false},
     {"graded", "graded, v1:512/2", "v1:512/2", true, false, false},
     {"noise", "plain, with topics and hours, v1:512/4", "v1:512/4", false, true, false},
     {"sections", "graded, with topics and hours, v1:wifi=480/2,any=32/1", "v1:wifi=480/2,any=32/1",
      true, true, false},
-    {"default", "plain, with topics and hours, v1:wifi=362/2,place=53/8,any=97/4",
-     "v1:wifi=362/2,place=53/8,any=97/4", false, true, false},
-    {"phi", "the same by phi, v1:wifi=362/2,place=53/8,any=97/4",
-     "v1:wifi=362/2,place=53/8,any=97/4", false, true, true},
+    {"default", "plain, with topics and hours, " DEFAULT_PROFILE, DEFAULT_PROFILE, false, true,
+     false},
+    {"phi", "the same by phi, " DEFAULT_PROFILE, DEFAULT_PROFILE, false, true, true},
     {"phi_plain", "plain by phi, v1:512/4", "v1:512/4", false, false, true},
 };
 

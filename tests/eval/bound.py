@@ -11,7 +11,7 @@ import defaults
 import meet
 import metric
 
-STEPS = [number / 100 for number in range(16, 29)]
+STEPS = [number / 400 for number in range(84, 97)]
 NEAR_MIN, FAR_MAX = 97, 1  # per cent of pairs
 OWN_MIN = {"scan": 94, "scan+here": 97}  # of what a reader is shown, per cent that are of the place
 CLOSE, CLOSE_MIN, AWAY, AWAY_MAX = 30, 95, (3000, 10000), 2  # metres, and per cent of positions

@@ -10,10 +10,10 @@ import unicodedata
 from datetime import datetime, timedelta, timezone
 from fractions import Fraction
 
-FLOOR_DBM = -90  # up to a step over it is level 1
-STEP_DB = 5
+FLOOR_DBM = -95  # up to a step over it is level 1
+STEP_DB = 8
 STRONGEST = 32  # access points of a scan at most that become labels
-LABELS_MAX = 60  # of a scan
+LABELS_MAX = 50  # of a scan
 DIGITS = "0123456789bcdefghjkmnpqrstuvwxyz"
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 

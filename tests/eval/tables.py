@@ -138,7 +138,7 @@ def of_checkins(figures):
 
 def of_nearness(figures):
     rows = [[str(row["metres"]), f"{row['near']:.1f} %", f"{row['nothing']:.1f} %"] for row in figures]
-    return ("Labels of positions: pairs with a similarity of 0.22 or more by phi\n\n"
+    return ("Labels of positions: pairs within the default bound by phi\n\n"
             + table(["metres apart", "near", "nothing in common"], rows))
 
 
@@ -206,12 +206,12 @@ def of_bound(figures):
                *(f"{metres:,} m" for metres in (bound.CLOSE, *bound.AWAY)),
                *(f"{kind}: own of the newest" for kind in bound.OWN_MIN), *(f"{kind}: found" for kind in bound.OWN_MIN),
                "missed"]
-    rows = [[f"{row['similarity']:.2f}", *(f"{row[key]['mean']:.1f} {row[key]['kind']}" for key in ("near", "far")),
+    rows = [[f"{row['similarity']:.4f}", *(f"{row[key]['mean']:.1f} {row[key]['kind']}" for key in ("near", "far")),
              *(f"{figure['mean']:.1f}" for figure in row["positions"].values()),
              *(f"{row['places'][kind]['own of the newest']:.1f}" for kind in bound.OWN_MIN),
              *(f"{row['places'][kind]['found']:.1f}" for kind in bound.OWN_MIN), ", ".join(row["failures"]) or "-"]
             for row in figures["steps"]]
-    good = ", ".join(f"{step:.2f}" for step in figures["good"]) or "none"
+    good = ", ".join(f"{step:.4f}" for step in figures["good"]) or "none"
     return f"The bound: nothing is missed at {good}; the default is {figures['default']}\n\n" + table(heading, rows)
 
 

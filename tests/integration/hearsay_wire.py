@@ -89,7 +89,7 @@ def wrapped_values(label, count, keys=()):
     return [(low + i * step) % 2**64 for i in range(count)]
 
 
-PROFILE = "v1:wifi=362/2,place=53/8,any=97/4"  # a host's, unless the configuration names one
+PROFILE = "v1:wifi=362/2,place=53/7,any=97/4"  # a host's, unless the configuration names one
 
 
 def section_for(label, profile):

@@ -107,7 +107,7 @@ def changes_of(rng, count, host):
             deposited_ms=now - 60_000, expires_ms=now + 3_600_000, reach=1_000_000))
 
 
-def put_head(hub, host, store_id=bytes(range(16)), seq=1, profile="v1:wifi=362/2,place=53/8,any=97/4", as_of_ms=1,
+def put_head(hub, host, store_id=bytes(range(16)), seq=1, profile=wire.PROFILE, as_of_ms=1,
              term=1):
     shard = hub_cluster.shard_of(host)
     letter = letters.Letter(version=1, head=letters.Head(store_id=store_id, seq=seq, profile=profile,

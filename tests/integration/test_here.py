@@ -323,13 +323,13 @@ def test_a_scan_of_many(watched, tmp_path):
     """The strongest 32 go into the file, wherever they stand in the scan, and the log hears nothing of the others."""
     daemon, path = watched()
     scan = Scan(tmp_path)
-    seen = "".join(f"BSS 10:22:33:44:55:{i:02x}(on wlan7)\n\tsignal: {i - 141}.00 dBm\n" for i in range(71))
+    seen = "".join(f"BSS 10:22:33:44:55:{i:02x}(on wlan7)\n\tsignal: {i - 145}.00 dBm\n" for i in range(71))
     scan.write("iw", f"#!/bin/sh\ncat <<'END'\n{seen}END\n")
     with daemon.client() as client:
         done = scan.run("wlan7", path, "geo:u281zd")
         assert (done.returncode, done.stderr) == (0, "")
         labels = list(client.receive().here_changed.labels)
-    assert labels[0] == "geo:u281zd" and len(labels) <= 97
+    assert labels[0] == "geo:u281zd" and len(labels) <= 51
     assert {label.split("@")[0] for label in labels[1:]} == {f"wifi:10:22:33:44:55:{i:02x}" for i in range(39, 71)}
 
 
@@ -471,7 +471,7 @@ def test_a_scan_of_the_device_goes_before_that_of_the_access_point(make_local, t
     scan.write_text("".join(bssid.replace(":", "\\:") + f":{n}\n" for n, bssid in enumerate(heard[50:], 5)))
     daemon = make_local("[limits]\ndeposit_fill_max = 50%\nquery_fill_max = 50%\n"
                         f"[host default]\nhere_file = {here}\n")
-    sees, near = ("--scan", str(scan)), ("--metric", "phi", "--max-distance", "0.78")
+    sees, near = ("--scan", str(scan)), ("--metric", "phi", "--max-distance", "0.7725")
     assert cli(daemon, "deposit", "--no-here", *sees, "a scan alone")[0] == 0
     for words, text in ((sees, "both"), ((), "the here labels")):
         code, out, err = cli(daemon, "deposit", *words, "--json", text)
@@ -509,7 +509,7 @@ def three_clients(make_local, tmp_path):
 def test_people_at_one_access_point_find_one_another(three_clients):
     """Whatever their devices can sense: who has the here labels in common, or the scan."""
     daemon, scan = three_clients
-    near = ("--metric", "phi", "--max-distance", "0.78")
+    near = ("--metric", "phi", "--max-distance", "0.7725")
     assert sorted(texts(daemon, "query")) == ["A", "B"]
     assert sorted(texts(daemon, "query", *near)) == ["A", "B"]
     assert sorted(texts(daemon, "query", "--scan", scan, *near)) == ["A", "B", "C"]

@@ -448,7 +448,7 @@ static struct compared compared_in(const struct flood *flood, uint32_t count, bo
 
         begin_question(&question, flood->ask);
         if (flood->ask != flood->make) {
-            question.query.max_distance_ppm = 780000; /* as clients do by default */
+            question.query.max_distance_ppm = 772500; /* as clients do by default */
         }
         for (uint32_t n = 0; n < SEEN; n++) {
             if (rng_chance(&world.rng, flood->seen_percent)) {

@@ -19,7 +19,7 @@ enum { WORDS = PROFILE_WORDS_MAX, GROUP = 8, ROUNDS = 20000 };
 static const char *const profiles[] = {
     "v1:64/4",
     "v1:512/4",
-    "v1:wifi=362/2,place=53/8,any=97/4",
+    "v1:wifi=362/2,place=53/7,any=97/4",
     "v1:wifi=320/2,place=79/8,any=113/3",
     "v1:a=1/1,b=2/1,c=3/1,d=58/2",
     ("v1:a=4/1,b=4/1,c=4/1,d=4/1,e=4/1,f=4/1,g=4/1,h=4/1,i=4/1,j=4/1,k=4/1,l=4/1,m=4/1,n=4/1,o=4/1,"

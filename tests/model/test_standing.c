@@ -525,7 +525,7 @@ TEST(test_memory_of_one)
         asked->parts[0].filter = asked->filters[0];
         asked->terms = (struct standing_terms){.parts = asked->parts,
                                                .part_count = 1,
-                                               .max_distance_ppm = 780000,
+                                               .max_distance_ppm = 772500,
                                                .metric = INDEX_METRIC_PHI,
                                                .owner = asked};
         assert_int_equal(standing_query_new(world.standing, &asked->terms, &asked->query), 0);

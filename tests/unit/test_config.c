@@ -75,9 +75,9 @@ TEST(test_finish_fills_in)
     char profile[PROFILE_TEXT_MAX];
 
     profile_print(&config.hosts[0].profile, profile);
-    assert_string_equal(profile, "v1:wifi=362/2,place=53/8,any=97/4");
+    assert_string_equal(profile, "v1:wifi=362/2,place=53/7,any=97/4");
     assert_int_equal(config.hosts[0].profile_line, 0);
-    assert_int_equal(config.hosts[0].suggested_max_distance_ppm, 780000);
+    assert_int_equal(config.hosts[0].suggested_max_distance_ppm, 772500);
     assert_int_equal(config.hosts[0].messages_max, 100000);
     assert_int_equal(config.hosts[0].bytes_max, 64 << 20);
     assert_int_equal(config.listener_count, 3);
@@ -570,7 +570,7 @@ TEST(test_distances_of_before)
         {500000, "is 0.5;"},
         {599999, "less than 0.6"},
         {600000, NULL},
-        {780000, NULL},
+        {772500, NULL},
         {850000, NULL},
         {850001, "more than 0.85"},
         {999999, "more than 0.85"},
@@ -584,6 +584,7 @@ TEST(test_distances_of_before)
         if (rows[i].said != NULL) {
             assert_non_null(strstr(reason, rows[i].said));
             assert_non_null(strstr(reason, "host lobby: "));
+            assert_non_null(strstr(reason, "the default is 0.7725"));
         }
     }
 }

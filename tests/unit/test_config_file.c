@@ -234,7 +234,7 @@ TEST(test_host_count)
     }
     assert_int_equal(parse(text), 0);
     assert_int_equal(config.host_count, 64);
-    assert_int_equal(config.hosts[63].suggested_max_distance_ppm, 780000);
+    assert_int_equal(config.hosts[63].suggested_max_distance_ppm, 772500);
     (void)snprintf(text + used, sizeof(text) - used, "[host h64]\n");
     assert_int_equal(parse(text), CONFIG_REFUSED);
     assert_string_equal(reason, "t.conf:65: there may be at most 64 hosts");
@@ -544,14 +544,14 @@ static const struct {
     {"[daemon]\ndata = /d\nadmin_group = ops\n",
      "t.conf:3: `admin_group` changed to ops, which needs a restart"},
     {"[daemon]\ndata = /d\n[limits]\nk = 5\n[host a]\nmessages = 3\n[host b]\nprofile = v1:64/4\n",
-     "t.conf:8: [host b]: `profile` changed from v1:wifi=362/2,place=53/8,any=97/4 to v1:64/4, "
+     "t.conf:8: [host b]: `profile` changed from v1:wifi=362/2,place=53/7,any=97/4 to v1:64/4, "
      "which needs "
      "a restart"},
     {"[daemon]\ndata = /d\n[host b]\n[host a]\n",
      "t.conf:3: [host b] stands where [host a] was: put hosts that are added behind the others; to "
      "remove or reorder hosts needs a restart"},
     {"[daemon]\ndata = /d\n[host a]\n[host b]\nprofile = v1:256/4\n",
-     "t.conf:5: [host b]: `profile` changed from v1:wifi=362/2,place=53/8,any=97/4 to v1:256/4, "
+     "t.conf:5: [host b]: `profile` changed from v1:wifi=362/2,place=53/7,any=97/4 to v1:256/4, "
      "which "
      "needs a restart"},
 };

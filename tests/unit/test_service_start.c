@@ -64,7 +64,7 @@ FIXTURE_TEST(another_profile_is_refused)
     assert_null(fixture->service);
     assert_string_equal(
         fixture->reason,
-        "test.conf:1: host alpha: the profile is v1:wifi=362/2,place=53/8,any=97/4 here, but "
+        "test.conf:1: host alpha: the profile is v1:wifi=362/2,place=53/7,any=97/4 here, but "
         "its stored messages have v1:256/2; set `profile` to that of the messages, or use "
         "another data directory");
     memmove(&fixture->config.hosts[0], &fixture->config.hosts[1], sizeof(fixture->config.hosts[0]));

@@ -116,7 +116,7 @@ static unsigned ones(uint32_t bits)
  */
 TEST(test_wrong_topics)
 {
-    struct card card = card_of("v1:wifi=362/2,place=53/8,any=97/4", TOPICS_MAX);
+    struct card card = card_of("v1:wifi=362/2,place=53/7,any=97/4", TOPICS_MAX);
     struct topics_finder *finder = topics_finder_new(&card.topics, &card.host, "place:cafe\n");
     unsigned all_cards = 0;
     unsigned all_wrong = 0;
@@ -157,7 +157,7 @@ TEST(test_wrong_topics)
 
 TEST(test_other_filters)
 {
-    static const char *const profiles[] = {"v1:wifi=362/2,place=53/8,any=97/4", "v1:512/4",
+    static const char *const profiles[] = {"v1:wifi=362/2,place=53/7,any=97/4", "v1:512/4",
                                            "v1:wifi=256/2,topic=96/2,any=160/2"};
 
     for (size_t i = 0; i < sizeof(profiles) / sizeof(profiles[0]); i++) {

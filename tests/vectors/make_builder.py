@@ -146,7 +146,7 @@ SCANS += [
      "".join(f"BSS {b}(on wlan0)\n\tsignal: {d}.00 dBm\n" for b, d in CROWD)
      + f"BSS {CROWD[3][0]}(on wlan0)\n\tsignal: -90.00 dBm\n",
      CROWD + [(CROWD[3][0], -90)]),
-    ("of more than 60 labels the strongest",
+    ("of more than 50 labels the strongest",
      "".join(f"BSS {b}(on wlan0)\n\tsignal: {d + 30}.00 dBm\n" for b, d in CROWD), [(b, d + 30) for b, d in CROWD]),
     ("without strengths the lowest addresses", "".join(b + "\n" for b, _ in CROWD), [(b, None) for b, _ in CROWD]),
     ("those without a strength come last",

@@ -29,6 +29,7 @@ except ImportError as missing:
     sys.exit(77)
 
 import phi
+import sections
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -148,7 +149,7 @@ def data(field, content):
 
 # --- filters and distances, as docs/protocol.md defines them ----------------------------------------
 
-PROFILE = "v1:wifi=362/2,place=53/8,any=97/4"  # the default of a host
+PROFILE = sections.DEFAULT
 M = 512
 # Attribute, or "any": first bit, bits, hashes.
 SECTIONS = {"wifi": (0, 320, 2), "any": (320, 192, 3)}
@@ -227,7 +228,7 @@ WELCOME = {
     "clock_trusted": True,
     "limits": LIMITS,
     "capabilities": ["hello", "deposit", "query", "get", "withdraw", "ping"],
-    "hosts": [{"name": "default", "profile": PROFILE, "suggested_max_distance": 780000}],
+    "hosts": [{"name": "default", "profile": PROFILE, "suggested_max_distance": 772500}],
     "agent": "hearsayd/0.1.0",
 }
 
@@ -276,7 +277,7 @@ def example():
             "request",
             3,
             "query",
-            {"k": 10, "parts": [{"filter": asked}], "max_distance": 780000, "with_payload": True},
+            {"k": 10, "parts": [{"filter": asked}], "max_distance": 772500, "with_payload": True},
         ),
         (
             "Results",

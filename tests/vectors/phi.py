@@ -5,9 +5,11 @@ integers, bit p is bit p."""
 import math
 import random
 
+import sections
+
 ONE = 1 << 24
 
-PROFILES = ["v1:wifi=362/2,place=53/8,any=97/4", "v1:512/4", "v1:wifi=320/2,place=79/8,any=113/3", "v1:64/4",
+PROFILES = [sections.DEFAULT, "v1:512/4", "v1:wifi=320/2,place=79/8,any=113/3", "v1:64/4",
             "v1:a=1/1,b=2/1,c=3/1,any=58/2", "v1:4096/4", "v1:" + ",".join(f"a{i}=256/2" for i in range(16))]
 
 

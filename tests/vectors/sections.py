@@ -113,8 +113,9 @@ REFUSED_LABELS = [
     (ODD, "w:wifi:a"),
 ]
 
+DEFAULT = "v1:wifi=362/2,place=53/7,any=97/4"  # of a host
 PROFILES = [
-    "v1:wifi=362/2,place=53/8,any=97/4", "v1:512/4", "v1:64/1", "v1:4096/32", FULL, ODD, REST,
+    DEFAULT, "v1:512/4", "v1:64/1", "v1:4096/32", FULL, ODD, REST,
     "v1:wifi=512/4", "v1:a=1/1,any=63/32", "v1:any=480/4,joint(geo,time)=32/1",
     "v1:a=1/1,b=1/1,c=1/1,d=1/1,e=1/1,f=1/1,g=1/1,h=1/1,i=1/1,j=1/1,k=1/1,l=1/1,m=1/1,n=1/1,o=1/1,any=4081/32",
     "v1:abcdefghijklmnopqrstuvwxyz012345=64/1",
