@@ -199,7 +199,8 @@ def test_topics_in_each_language(phone, make_place, faults):
 
 def test_large_text(phone, make_place, faults):
     """200 % on a screen of 320 pixels."""
-    place = make_place("title = Caf\u00e9 Central\nwifi_ssid = Guests\nwifi_password = open sesame\n")
+    place = make_place("title = Caf\u00e9 Central\nwifi_ssid = Guests\nwifi_password = open sesame\n"
+                       "topics = Jazz, Lost + found, Mitfahrgelegenheiten, \u0645\u0633\u0627\u0639\u062f\u0629\n")
     fill_list(place, 8)
     phone.width(320, 568)
     for query in ("?l=en", "?l=ar", "?l=de"):
@@ -211,6 +212,10 @@ def test_large_text(phone, make_place, faults):
         phone.go("/" + query)
         phone.run(LARGE_TEXT)
         faults.add(query, phone.run(SMALL_TARGETS, TARGET))
+        for folded in (".tools details", "#leave details"):
+            phone.unfold(folded)
+            faults.add(f"{query}, {folded}", phone.run(STICKING_OUT, 320))
+        picture(phone, "200-open-" + query[3:])
         phone.follow("#messages a")
         phone.run(LARGE_TEXT)
         faults.add("/m/" + query, phone.run(STICKING_OUT, 320))
