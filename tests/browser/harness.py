@@ -486,5 +486,25 @@ def tour(phone, make_place, query="", **options):
     yield from _tour_errors(phone, make_place, query, options)
 
 
+def topics_tour(phone, make_place, query):
+    """Leads a phone to the pages of a place with topics; yields the name of what it shows."""
+    place = make_place(TOUR + "topics = coffee, Lost + found, Mitfahrgelegenheiten, \u0645\u0633\u0627\u0639\u062f\u0629\n")
+    fill_list(place)
+    place.leave("of two topics", source="127.0.2.1", t="coffee, Lost + found")
+    phone.open(place, "/" + query)
+    yield "topics"
+    phone.unfold(".tools details")
+    phone.unfold("#leave details")
+    yield "topics-open"
+    phone.go("/" + query + "&t=coffee")
+    yield "topic"
+    phone.follow("#messages a")
+    phone.fill("#text", "An answer.")
+    phone.follow("form#leave .send")
+    phone.go("/" + query)
+    phone.follow("#messages a")
+    yield "answered"
+
+
 def page_path(url):
     return urllib.parse.urlsplit(url).path

@@ -48,7 +48,8 @@ class Firefox:
             for name, value in {**PREFERENCES, **preferences}.items():
                 file.write(f"user_pref({json.dumps(name)}, {json.dumps(value)});\n")
         self.process = subprocess.Popen(
-            [find_firefox(), "--headless", "--no-remote", "--marionette", "--profile", self.profile],
+            [find_firefox(), "--headless", "--no-remote", "--marionette", "--remote-allow-system-access", "--profile",
+             self.profile],
             env={**os.environ, "HOME": self.profile, "MOZ_CRASHREPORTER_DISABLE": "1"},
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.number = 0
@@ -95,6 +96,12 @@ class Firefox:
     def run(self, source, *arguments):
         """The value of a JavaScript function's body; for the test, not for the page."""
         return self.call("WebDriver:ExecuteScript", script=source, args=arguments)["value"]
+
+    def prefer(self, name, value):
+        """Sets a preference, which holds for pages that are loaded from then on."""
+        self.call("Marionette:SetContext", value="chrome")
+        self.run("Services.prefs.setBoolPref(arguments[0], arguments[1])", name, value)
+        self.call("Marionette:SetContext", value="content")
 
     def find(self, selector):
         return self.call("WebDriver:FindElement", using="css selector", value=selector)["value"][ELEMENT]

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The pages for people who see or type in another way."""
 
+import itertools
+
 from selenium.webdriver.common.keys import Keys
 
 import hearsay_wire as wire
-from harness import fill_list, tour
+from harness import fill_list, topics_tour, tour
 from test_layout import STICKING_OUT
 
 # WCAG 1.4.12. A style sheet that is built is no inline style, which the pages refuse.
@@ -33,7 +35,8 @@ def test_zoom_spacing_and_motion(phone, make_place, faults):
     and letters. Nothing moves by itself."""
     phone.width(320, height=256, scale=4)
     phone.media(prefers_reduced_motion="reduce")
-    for name in tour(phone, make_place):
+    pages = (tour(phone, make_place), topics_tour(phone, make_place, "?l=en"), topics_tour(phone, make_place, "?l=ar"))
+    for name in itertools.chain(*pages):
         faults.add(f"{name} (zoom)", phone.run(STICKING_OUT, phone.screen))
         phone.run(SPACING)
         faults.add(f"{name} (spacing)", phone.run(STICKING_OUT, phone.screen))

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from harness import tour
+from harness import topics_tour, tour
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
@@ -45,15 +45,31 @@ def axe():
         return file.read()
 
 
+def look(phone, faults, axe, name, schemes):
+    phone.cdp("Emulation.setScriptExecutionDisabled", value=False)  # axe's; the page has been loaded without
+    for scheme in schemes:
+        phone.media(prefers_color_scheme=scheme)
+        phone.run(axe)
+        passed, violations = phone.driver.execute_async_script(RUN, TAGS)
+        assert passed > 10 or violations, name
+        faults.add(f"{name} ({scheme})", violations)
+    phone.script(phone.has_script)
+
+
 @pytest.mark.parametrize("query, schemes", [("", ("light", "dark")), ("?l=ar", ("light",))],
                          ids=["english", "arabic"])
 def test_axe_finds_nothing(phone, make_place, faults, axe, query, schemes):
     phone.cdp("Page.setBypassCSP", enabled=True)
     for name in tour(phone, make_place, query):
-        for scheme in schemes:
-            phone.media(prefers_color_scheme=scheme)
-            phone.run(axe)
-            passed, violations = phone.driver.execute_async_script(RUN, TAGS)
-            assert passed > 10 or violations, name
-            faults.add(f"{name} ({scheme})", violations)
+        look(phone, faults, axe, name, schemes)
+    faults.check()
+
+
+@pytest.mark.parametrize("query, script", [("?l=en", False), ("?l=en", True), ("?l=ar", True)],
+                         ids=["plain", "script", "arabic"])
+def test_axe_finds_nothing_with_topics(phone, make_place, faults, axe, query, script):
+    phone.cdp("Page.setBypassCSP", enabled=True)
+    phone.script(script)
+    for name in topics_tour(phone, make_place, query):
+        look(phone, faults, axe, name, ("light", "dark"))
     faults.check()

@@ -103,6 +103,30 @@ def test_a_card_leads_to_its_message(phone, place):
         assert phone.heading == "A message"
 
 
+def test_an_answer_leads_to_its_message(phone, place):
+    """By its card, which looks like that of a message; what is around it leads nowhere."""
+    leave_all(place, "A question")
+    phone.width(390)
+    phone.open(place)
+    phone.follow("#messages a")
+    question = phone.driver.current_url
+    phone.fill("#text", "An answer\nof two lines")
+    phone.follow("form#leave .send")
+    phone.driver.get(question)
+    link_at = """
+      const box = arguments[0].getBoundingClientRect();
+      const at = document.elementFromPoint((box.left + box.right) / 2, (box.top + box.bottom) / 2);
+      return at.closest('a') !== null;"""
+    for around in ("article .meta", "main h2", "main > h1"):
+        assert not phone.run(link_at, phone.find(around)), around
+    weights = {phone.run("return getComputedStyle(arguments[0]).fontWeight", phone.find(selector))
+               for selector in ("article .text p", "#answers h3", "#answers .text p")}
+    assert len(weights) == 1, "an answer looks like a message"
+    picture(phone, "answer")
+    phone.follow("#answers .meta", act=lambda what: point(phone, what))
+    assert "of two lines" in phone.text("article")
+
+
 def test_a_text_can_be_selected(phone, place):
     """Behind the first line, which is the link: the end of a selection is no tap."""
     leave_all(place, "First line\nsecond line")
@@ -175,7 +199,8 @@ def test_topics_in_each_language(phone, make_place, faults):
 
 def test_large_text(phone, make_place, faults):
     """200 % on a screen of 320 pixels."""
-    place = make_place("title = Caf\u00e9 Central\nwifi_ssid = Guests\nwifi_password = open sesame\n")
+    place = make_place("title = Caf\u00e9 Central\nwifi_ssid = Guests\nwifi_password = open sesame\n"
+                       "topics = Jazz, Lost + found, Mitfahrgelegenheiten, \u0645\u0633\u0627\u0639\u062f\u0629\n")
     fill_list(place, 8)
     phone.width(320, 568)
     for query in ("?l=en", "?l=ar", "?l=de"):
@@ -187,6 +212,10 @@ def test_large_text(phone, make_place, faults):
         phone.go("/" + query)
         phone.run(LARGE_TEXT)
         faults.add(query, phone.run(SMALL_TARGETS, TARGET))
+        for folded in (".tools details", "#leave details"):
+            phone.unfold(folded)
+            faults.add(f"{query}, {folded}", phone.run(STICKING_OUT, 320))
+        picture(phone, "200-open-" + query[3:])
         phone.follow("#messages a")
         phone.run(LARGE_TEXT)
         faults.add("/m/" + query, phone.run(STICKING_OUT, 320))

@@ -2,6 +2,10 @@
 """No page is wider than a phone, and everything to tap on is large enough: at each width, without
 JavaScript and with it."""
 
+import json
+import os
+import statistics
+
 import pytest
 
 from harness import OTHER_NAME, fill_list, tour
@@ -76,3 +80,55 @@ def test_nothing_moves(phone, place):
         requestAnimationFrame(() => requestAnimationFrame(() => done(seen)));
       })""")
     assert sum(shifts) == 0
+
+
+# --- the first visit ------------------------------------------------------------------------------
+
+# A phone on a slow network, as Lighthouse has it: bytes a second, milliseconds.
+SLOW = {"offline": False, "latency": 150, "downloadThroughput": 1.6e6 / 8, "uploadThroughput": 0.75e6 / 8}
+LOADS = int(os.environ.get("HEARSAY_LOADS", "1"))  # docs/notes/web.md has the median of more
+
+
+def first_visit(phone, place):
+    """Seconds to the first paint, and of how many requests the longest chain is that was answered before it:
+    each waits for a round trip, and for the one whose answer named it."""
+    phone.driver.get("about:blank")
+    phone.cdp("Network.clearBrowserCache")
+    phone.driver.get_log("performance")
+    phone.open(place)
+    phone.until(lambda: phone.run("return performance.getEntriesByName('first-contentful-paint').length"),
+                "the first paint")
+    seconds = phone.run("return performance.getEntriesByName('first-contentful-paint')[0].startTime") / 1000
+    chains, urls, answered, began = {}, {}, [], None
+    for entry in phone.driver.get_log("performance"):
+        message = json.loads(entry["message"])["message"]
+        what = message["params"]
+        if message["method"] == "Network.requestWillBeSent" and what["request"]["url"].startswith("http"):
+            began = began or what["timestamp"]
+            url = urls[what["requestId"]] = what["request"]["url"]
+            chains[url] = chains.get(cause_of(what["initiator"]), 0) + 1
+        elif (message["method"] == "Network.responseReceived" and what["requestId"] in urls and
+              what["timestamp"] - began <= seconds):
+            answered.append(chains[urls[what["requestId"]]])
+    return seconds, max(answered)
+
+
+def cause_of(initiator):
+    """The address of what asked for something: a page by its elements, or a script."""
+    frames = initiator.get("stack", {}).get("callFrames", [])
+    return frames[0]["url"] if frames else initiator.get("url")
+
+
+def test_two_round_trips_before_the_first_paint(phone, make_place):
+    """With as many messages as fit a page, and topics. The connections are not counted."""
+    place = make_place("title = Caf\u00e9 Central\ntopics = coffee, music, lost + found\n")
+    for number in range(20):
+        place.leave(f"{number:03d} " + "with words " * 17, source=f"127.0.1.{number + 1}", t="coffee, music")
+    phone.width(360)
+    phone.cdp("Network.enable")
+    phone.cdp("Network.emulateNetworkConditions", **SLOW)
+    phone.cdp("Emulation.setCPUThrottlingRate", rate=4)
+    visits = [first_visit(phone, place) for _ in range(LOADS)]
+    print(f"\nfirst paint: {statistics.median(seconds for seconds, _ in visits):.2f} s, median of {LOADS}: "
+          + " ".join(f"{seconds:.2f}" for seconds, _ in visits))
+    assert {chain for _, chain in visits} == {2}

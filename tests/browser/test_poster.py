@@ -55,6 +55,27 @@ def print_page(phone, paper, folder):
     return [" ".join(line.split()) for line in text.splitlines()], text.count("\f")
 
 
+# What people type: its lines, and where it begins and ends, and the card around it.
+LINES = """
+  return [...document.querySelectorAll('.codes .code')].map((code) => {
+    const range = document.createRange(), lines = [];
+    let last;
+    for (const node of code.childNodes) {
+      for (let i = 0; i < node.length; i++) {
+        range.setStart(node, i);
+        range.setEnd(node, i + 1);
+        const {top} = range.getBoundingClientRect();
+        lines.push(...top === last ? [lines.pop() + node.data[i]] : [node.data[i]]);
+        last = top;
+      }
+    }
+    range.selectNodeContents(code);
+    const box = range.getBoundingClientRect(), card = code.closest('.card').getBoundingClientRect();
+    return [lines, box.left, box.right, card.left, card.right];
+  });
+"""
+
+
 def addresses(phone):
     """What the page itself says, which need not be broken to be wrong."""
     return [element.get_attribute("textContent") for element in phone.all(".codes .code")]
@@ -88,14 +109,23 @@ def test_the_longest_fit_on_the_paper(phone, poster, words):
             phone.open(poster, f"/poster?l={language}")
             for width in (718, 739):
                 phone.width(width)
-                for box in phone.run("""
-                  return [...document.querySelectorAll('.codes .code')].map((code) => {
-                    const range = document.createRange();
-                    range.selectNodeContents(code);
-                    const box = range.getBoundingClientRect();
-                    return [code.textContent, box.left, box.right, range.getClientRects().length];
-                  })"""):
-                    text, left, right, lines = box
-                    assert lines == 1 and left >= 0 and right <= width, (language, width, text, left, right)
+                for lines, left, right, _, _ in phone.run(LINES):
+                    assert len(lines) == 1 and left >= 0 and right <= width, (language, width, lines, left, right)
     finally:
         phone.cdp("Emulation.setEmulatedMedia", media="")
+
+
+def test_the_longest_fit_on_a_screen(phone, poster):
+    """Within their cards. What fits no line ends its lines behind a blank, or a mark of an address."""
+    for language in ("en", "ar"):
+        phone.open(poster, f"/poster?l={language}")
+        for width in (320, 390, 1280):
+            phone.width(width)
+            codes = phone.run(LINES)
+            for lines, left, right, card_left, card_right in codes:
+                where = (language, width, lines)
+                assert card_left < left and right < card_right, where
+                for line, after in zip(lines, lines[1:]):
+                    assert line[-1] in " ./-" or len(re.split("[ ./-]", line)[-1] + after) > 20, where
+            network = codes[0][0]
+            assert len(network) == 1 or len("".join(network)) > 20, (language, width, network)

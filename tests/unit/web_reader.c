@@ -171,7 +171,7 @@ static void reader_attribute(struct web_reader *reader, struct element *element,
 
 static bool is_void(const char *name)
 {
-    static const char *const voids[] = {"meta", "link", "input"};
+    static const char *const voids[] = {"meta", "link", "input", "wbr"};
 
     for (size_t i = 0; i < sizeof(voids) / sizeof(voids[0]); i++) {
         if (strcmp(name, voids[i]) == 0) {

@@ -141,15 +141,23 @@ void page_write_about(struct html *html, const struct page *page, const char *ru
  * has the sizes. */
 enum { POSTER_LONG_BYTES = 40, POSTER_LONGEST_BYTES = 72 };
 
-/* Writes what people type, which must not be broken on paper. */
+/* Writes what people type, which must not be broken on paper. On a screen what is too long for its
+ * line breaks behind a dot, a slash or a hyphen first. */
 static void poster_write_code(struct html *html, const char *value)
 {
+    static const char marks[] = "./-";
     size_t bytes = strlen(value);
+    size_t end;
 
     html_raw(html, bytes > POSTER_LONGEST_BYTES ? "<bdi class=\"code longest\">"
                    : bytes > POSTER_LONG_BYTES  ? "<bdi class=\"code long\">"
                                                 : "<bdi class=\"code\">");
-    html_string(html, value);
+    for (size_t begin = 0; begin < bytes; begin = end) {
+        end = begin + strcspn(value + begin, marks);
+        end += strspn(value + end, marks);
+        html_text(html, value + begin, end - begin);
+        html_raw(html, end < bytes ? "<wbr>" : "");
+    }
     html_raw(html, "</bdi></p>\n");
 }
 
