@@ -160,11 +160,10 @@ void web_live_say(void)
     news_callback(news_context, NULL);
 }
 
-void web_live_answer(unsigned number)
+void web_live_write(unsigned number)
 {
     uint8_t id[HEARSAY_ID_BYTES] = {(uint8_t)number};
 
-    web_live.answers[number]++;
     for (size_t i = 0; i < WEB_LIVE_LISTED_MAX; i++) {
         web_live.listed[i].answer_count = web_live.answers[web_live.listed[i].id[0]];
     }

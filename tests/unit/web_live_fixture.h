@@ -64,7 +64,7 @@ struct web_live {
     uint8_t gone_id;       /* the first byte of the id of a message that is not there */
     uint8_t gone_last;     /* so are those up to this one */
     size_t get_count;      /* how often a message was asked for */
-    uint32_t answers[256]; /* how many each message has; web_live_answer counts them */
+    uint32_t answers[256]; /* how many each message has */
 };
 
 extern struct web_live web_live;
@@ -77,8 +77,8 @@ int web_live_teardown(void **state);
 /* Lets time go on. */
 void web_live_pass(int64_t ms);
 
-/* A phone has answered the message m`number`. */
-void web_live_answer(unsigned number);
+/* A phone has answered the message m`number`, as web_live.answers says, or has withdrawn it. */
+void web_live_write(unsigned number);
 
 /* hearsayd has said something. */
 void web_live_say(void);
