@@ -129,8 +129,10 @@ bool board_now_ms(const struct board *board, int64_t *out_now_ms);
 uint64_t board_version(const struct board *board);
 
 /* `news` is called whenever hearsayd has said something: it may be connected again, and what
- * board_welcome and board_now_ms tell may be new. NULL: no more. One listener. */
-void board_on_news(struct board *board, void (*news)(void *context), void *context);
+ * board_welcome and board_now_ms tell may be new; then `id` is NULL. It is also called when a phone
+ * has answered, withdrawn or reported the message `id`. NULL: no more. One listener. */
+void board_on_news(struct board *board, void (*news)(void *context, const uint8_t *id),
+                   void *context);
 
 /* The messages of a view, for a phone; `client` NULL: for open pages. `done` may be called before
  * the function returns. */

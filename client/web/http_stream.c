@@ -26,7 +26,9 @@ const struct http_header http_common_headers[HTTP_COMMON_HEADERS] = {
      "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; "
      "require-trusted-types-for 'script'"},
     {"X-Content-Type-Options", "nosniff"},
-    {"Referrer-Policy", "same-origin"},
+    /* Requests say of no page which one they come from. An open page asks for its events again
+     * where its phone has gone to, and its address may have the id of a message. */
+    {"Referrer-Policy", "strict-origin"},
     {"Cross-Origin-Resource-Policy", "same-origin"},
 };
 

@@ -151,10 +151,20 @@ static void live_tick(uv_timer_t *timer)
     }
 }
 
-/* hearsayd has said something: perhaps notices, or that the host takes other deposits. */
-static void live_news(void *context)
+/* hearsayd has said something: perhaps notices, or that the host takes other deposits. Or a phone
+ * has answered the message `id`, or taken it back. */
+static void live_news(void *context, const uint8_t *id)
 {
-    live_wake_soon(context);
+    struct live *live = context;
+    struct live_view *view;
+
+    if (id == NULL) {
+        live_wake_soon(live);
+        return;
+    }
+    DL_FOREACH (live->views, view) {
+        live_list_note_change(view, id);
+    }
 }
 
 int live_new(const struct live_options *options, struct live **out_live)

@@ -127,3 +127,27 @@ char *live_event_house(const struct hearsay_house_notice *notices, size_t count,
     *out_bytes = html.count;
     return html.bytes; /* taken over */
 }
+
+char *live_event_answers(const struct live_view *view, bool is_change, size_t *out_bytes)
+{
+    struct html html;
+    size_t count = 0;
+
+    html_init(&html);
+    for (size_t i = 0; i < view->known_count; i++) {
+        const struct live_known *known = &view->known[i];
+
+        if (is_change ? known->is_untold : known->answer_count > 0) {
+            html_raw(&html, count++ == 0 ? "event: answers\ndata: {" : ",");
+            event_write_id(&html, known->id);
+            event_write_number(&html, ":", known->answer_count);
+        }
+    }
+    html_raw(&html, "}\n\n");
+    if (count == 0 || html_failed(&html)) {
+        html_deinit(&html);
+        return NULL;
+    }
+    *out_bytes = html.count;
+    return html.bytes; /* taken over */
+}

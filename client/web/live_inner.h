@@ -41,6 +41,8 @@ struct live_known {
     int64_t deposited_ms;
     bool is_near; /* it was in the list by nearness */
     bool is_due;  /* it was not in the list: hearsayd is to be asked for it */
+    uint32_t answer_count;
+    bool is_untold; /* streams were told another answer_count */
 };
 
 /* A known message that hearsayd is asked for. */
@@ -86,6 +88,7 @@ struct live_stream {
     bool is_near;               /* its page is sorted by nearness */
     bool is_ending;             /* nothing is sent any more */
     int64_t since_ms;           /* gets messages of the list from that time on, once; 0: no */
+    bool has_answers;           /* its page was told how many answers there are */
     bool has_notices;           /* its page was told notices_version */
     uint64_t notices_version;
     int64_t began_ms;
@@ -105,6 +108,11 @@ struct live {
     bool has_offset;
     int64_t offset_ms; /* of hearsayd's clock to the loop's */
 };
+
+/* The text of the event that says how many answers known messages have: those that have some, or,
+ * `is_change`, those whose number is another than streams were told. Owned by the caller; NULL:
+ * there is no such message, or no memory. */
+char *live_event_answers(const struct live_view *view, bool is_change, size_t *out_bytes);
 
 int64_t live_now_ms(const struct live *live);
 
@@ -147,6 +155,10 @@ void live_list_tick(struct live_view *view, int64_t now_ms);
 /* The list has changed: looks at it at once, or when LIVE_TICK_MS have passed since the last look.
  */
 void live_list_changed(struct live_view *view);
+
+/* A phone has answered, withdrawn or reported a message: as live_list_changed, if phones may show
+ * it. */
+void live_list_note_change(struct live_view *view, const uint8_t *id);
 
 /* Lets pages look at their list, its form and its clock. */
 void live_list_let_look(struct live_view *view);

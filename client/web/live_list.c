@@ -4,7 +4,8 @@
  * that came into the list, and those that left it because of the share of their sender, which says
  * nothing about whose they are. A message that is not in the list may also have been pushed out by
  * others, or may be in a list by nearness only: so hearsayd is asked for it before phones take it
- * away.
+ * away. How many answers messages have is told to all alike: which message is its own, a phone
+ * keeps for itself.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,6 +36,12 @@ static struct live_known *known_find(struct live_view *view, const uint8_t *id)
     return NULL;
 }
 
+static void known_count_answers(struct live_known *known, const struct board_message *message)
+{
+    known->is_untold = known->is_untold || known->answer_count != message->answer_count;
+    known->answer_count = message->answer_count;
+}
+
 /* Notes that phones may show a message; the one that was noted first makes room. */
 static void known_note(struct live_view *view, const struct board_message *message, bool is_near)
 {
@@ -50,6 +57,7 @@ static void known_note(struct live_view *view, const struct board_message *messa
         memcpy(known->id, message->id, sizeof(known->id));
     }
     known->is_near = known->is_near || is_near;
+    known_count_answers(known, message);
 }
 
 static void known_remove(struct live_view *view, const uint8_t *id)
@@ -158,6 +166,30 @@ static void view_send(const struct live_view *view, const char *event, size_t by
     }
 }
 
+/* Tells how many answers messages have: a new stream of all, the others of what has changed. */
+static void view_send_answers(struct live_view *view)
+{
+    struct live_stream *stream;
+    size_t change_bytes = 0;
+    size_t all_bytes = 0;
+    char *change = live_event_answers(view, true, &change_bytes);
+    char *all = live_event_answers(view, false, &all_bytes);
+
+    DL_FOREACH (view->streams, stream) {
+        if (stream->has_answers && change != NULL) {
+            live_stream_send(stream, change, change_bytes);
+        } else if (!stream->has_answers && all != NULL) {
+            live_stream_send(stream, all, all_bytes);
+        }
+        stream->has_answers = true;
+    }
+    for (size_t i = 0; i < view->known_count && change != NULL; i++) {
+        view->known[i].is_untold = false;
+    }
+    free(change);
+    free(all);
+}
+
 /* --- what has gone ---------------------------------------------------------------------------- */
 
 static void view_send_out(struct live_view *view, const uint8_t *id)
@@ -177,10 +209,14 @@ static void check_done(void *context, const struct board_reply *reply)
 {
     struct live_check *check = context;
     struct live_view *view = check->view;
+    struct live_known *known = known_find(view, check->id);
 
     check->view = NULL;
     if (reply->outcome == BOARD_GONE || reply->outcome == BOARD_REMOVED) {
         view_send_out(view, check->id);
+    } else if (reply->outcome == BOARD_DONE && known != NULL) {
+        known_count_answers(known, reply->message);
+        view_send_answers(view);
     }
     view_check_due(view);
 }
@@ -273,6 +309,7 @@ static void list_done(void *context, const struct board_reply *reply)
     view_send_left(view, reply->list);
     view_send_list(view, reply->list);
     view_note_list(view, reply->list, false);
+    view_send_answers(view);
     live_wake(view->live, view->list_ms);
 }
 
@@ -321,6 +358,13 @@ void live_list_changed(struct live_view *view)
 {
     view_plan_list(view, view->listed_ms + LIVE_TICK_MS);
     live_list_tick(view, live_now_ms(view->live));
+}
+
+void live_list_note_change(struct live_view *view, const uint8_t *id)
+{
+    if (known_find(view, id) != NULL) {
+        live_list_changed(view);
+    }
 }
 
 void live_list_let_look(struct live_view *view)

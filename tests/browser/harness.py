@@ -283,7 +283,7 @@ class Phone:
     @property
     def messages(self):
         """The texts of the list."""
-        return [element.text for element in self.all("#messages > li:not([hidden]) .text")]
+        return [element.text for element in self.all("#messages > li:not([hidden]) > div")]
 
     def leave(self, text):
         """Leaves a message, and ends on the page that says so."""

@@ -99,7 +99,7 @@ def test_a_card_leads_to_its_message(phone, place):
     assert "second line" in phone.text("main")
     if phone.has_script:
         phone.go("/")
-        phone.follow("#messages li:last-child .text p", act=lambda what: point(phone, what))
+        phone.follow("#messages li:last-child div p", act=lambda what: point(phone, what))
         assert phone.heading == "A message"
 
 
@@ -136,7 +136,7 @@ def test_a_text_can_be_selected(phone, place):
     left, right, y = phone.run("""
       const box = arguments[0].getBoundingClientRect();
       return [box.left + 2, box.right - 2, (box.top + box.bottom) / 2];""",
-                               phone.find("#messages .text p"))
+                               phone.find("#messages div p"))
     for kind, x, buttons in (("mousePressed", left, 1), ("mouseMoved", right, 1), ("mouseReleased", right, 0)):
         phone.cdp("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", buttons=buttons,
                   clickCount=1)

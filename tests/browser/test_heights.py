@@ -7,7 +7,7 @@ import pytest
 # The height of each text in the list, in lines, and what the card says below it.
 HEIGHTS = """
   return Array.from(document.querySelectorAll('#messages > li'), (item) => {
-    const text = item.querySelector('.text');
+    const text = item.querySelector('div');
     const line = parseFloat(getComputedStyle(text).lineHeight);
     return [text.textContent.slice(0, 4), text.getBoundingClientRect().height / line,
             text.scrollHeight / line, (item.querySelector('.meta b') || {textContent: ''}).textContent];

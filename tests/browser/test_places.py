@@ -72,6 +72,26 @@ class Evil(http.server.BaseHTTPRequestHandler):
         pass
 
 
+class EvilEvents(Evil):
+    """Its stream tells of whatever lets a page ask for more, and ends."""
+
+    asked = []  # all that browsers sent
+
+    def do_GET(self):
+        self.asked.append(f"{self.requestline}\n{self.headers}")
+        if not self.path.startswith("/events"):
+            super().do_GET()
+            return
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.end_headers()
+        self.wfile.write(b"retry: 3000\n\n")
+        for kind in ("message", "out", "look", "gone"):
+            self.wfile.write(f'event: {kind}\ndata: {{"id": "{"0" * 32}"}}\n\n'.encode())
+        self.wfile.write(f'event: answers\ndata: {{"{"0" * 32}": 7, "": 7, "undefined": 7}}\n\n'.encode())
+        self.close_connection = True
+
+
 class Server(http.server.ThreadingHTTPServer):
     """Ends its connections with itself: browsers open some before they need them."""
 
@@ -95,8 +115,8 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 @contextlib.contextmanager
-def evil_at(door, links=""):
-    handler = type("Handler", (Evil,), {"links": links})
+def evil_at(door, links="", kind=Evil):
+    handler = type("Handler", (kind,), {"links": links, "asked": []})
     server = Server(door, handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
@@ -153,6 +173,26 @@ def test_evil_reads_nothing_of_a(phone, make_place, door):
               const [path, done] = arguments;
               fetch(path, {cache: 'force-cache'}).then((answer) => answer.text()).then(done);""", path)
             assert "the evil page" in text and "Place A" not in text, path
+
+
+@pytest.mark.parametrize("page", ["list", "message"])
+def test_evil_is_not_told_what_was_left_or_read(phone, make_place, door, page):
+    """An open page asks evil for its events. It says neither which message it shows nor which is its reader's, whatever
+    these events are."""
+    place, code = visit_a(phone, make_place, door)
+    ids = [item.get_attribute("id").removeprefix("m-") for item in phone.all("#messages > li")]
+    place.answer(ids[0], "an answer", source="127.0.0.9")
+    phone.until(lambda: phone.has("#answered"), "what A says of it")
+    if page == "message":
+        phone.follow("#answered")
+    place.stop()
+    with evil_at(door, kind=EvilEvents) as evil:
+        asked = evil.RequestHandlerClass.asked
+        # Between two streams are 3 s. By then a page has done what it does for events.
+        phone.until(lambda: sum("GET /events" in one for one in asked) > 1, "two streams")
+        for secret in (code, *ids):
+            assert secret not in "".join(asked)
+    phone.driver.get_log("browser")
 
 
 def check_is(phone, title):

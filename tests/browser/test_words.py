@@ -82,7 +82,7 @@ UNTRANSLATED = """
   while (walker.nextNode()) {
     const node = walker.currentNode, parent = node.parentElement;
     if (/[a-z]{2}/i.test(node.data) && !/[áçéğïñöšúýÁÇÉĞÏÑÖŠÚÝ]/.test(node.data) &&
-        !parent.closest('.text, #house p, bdi, .code, textarea, [lang]:not(html), noscript, svg')) {
+        !parent.closest('.text, #messages div, #house p, bdi, .code, textarea, [lang]:not(html), noscript, svg')) {
       out.push(parent.tagName + ': ' + node.data.trim());
     }
   }

@@ -67,23 +67,16 @@ def test_a_message_is_withdrawn(make_web):
     assert web.get("/m/" + fields["id"]).status == 404
 
 
-def answer(web, parent, text, source="127.0.0.1", **fields):
-    """Sends the form below a message."""
-    form = fields_of(web.get("/m/" + parent, source=source).text, "/leave")
-    assert form["re"] == parent and form["e"] == "0"
-    return web.post("/leave", {**form, "text": text, **fields}, source)
-
-
 def test_messages_are_answered(make_web):
     """Below the message, the oldest first; counted in the list, and in it nowhere else."""
     web = make_web("cache = 0\n")
     parent = fields_of(web.leave("who has a ladder?").text, "/withdraw")["id"]
     assert "answer</b>" not in web.get().text
-    left = answer(web, parent, "I <b>have</b> one", source="127.0.0.7")
+    left = web.answer(parent, "I <b>have</b> one", source="127.0.0.7")
     assert left.status == 200 and f'href="/m/{parent}' in left.text
     first = fields_of(left.text, "/withdraw")
     assert "1 answer</b>" in web.get().text
-    assert answer(web, parent, "me, too", source="127.0.0.8").status == 200
+    assert web.answer(parent, "me, too", source="127.0.0.8").status == 200
     board = web.get().text
     assert "2 answers</b>" in board and "me, too" not in board
     assert "2 Antworten</b>" in web.get("/?l=de").text
@@ -92,7 +85,7 @@ def test_messages_are_answered(make_web):
     assert page.index("I &lt;b&gt;have&lt;/b&gt; one") < page.index("me, too")
     own = web.get("/m/" + first["id"]).text
     assert f'href="/m/{parent}' in own and 'name="re"' not in own  # no answers to answers
-    empty = answer(web, parent, " ")
+    empty = web.answer(parent, " ")
     assert empty.status == 400 and fields_of(empty.text, "/leave")["re"] == parent
     forged = fields_of(web.get("/m/" + parent).text, "/leave")
     assert web.post("/leave", {**forged, "text": "x", "re": "no id"}).status == 400
@@ -100,7 +93,28 @@ def test_messages_are_answered(make_web):
     assert late.status == 404 and "kept words" in late.text
     assert web.post("/withdraw", first, source="127.0.0.7").status == 200
     assert "1 answer</b>" in web.get().text
-    assert "have" not in web.get("/m/" + parent).text
+    assert "I &lt;b" not in web.get("/m/" + parent).text
+
+
+def test_open_pages_are_told_of_answers(make_web):
+    """All alike, and only how many there are; the page of the message has the words for its script."""
+    web = make_web("cache = 0\n")
+    parent = fields_of(web.leave("who has a ladder?").text, "/withdraw")["id"]
+    page = web.get("/m/" + parent).text
+    assert "<section hidden>\n<h2>Answers</h2>" in page and 'data-new-one="{0} new answer"' in page
+    streams = [web.events(source=source) for source in ("127.0.0.1", "127.0.0.9")]
+    left = fields_of(web.answer(parent, "I have one", source="127.0.0.7").text, "/withdraw")
+    told = {"event": "answers", "data": {parent: 1}}
+    assert [stream.next() for stream in streams] == [told, told]
+    assert "<section>\n<h2>Answers</h2>" in web.get("/m/" + parent).text
+    later = web.events()
+    assert later.next() == told
+    assert web.post("/withdraw", left, source="127.0.0.7").status == 200
+    for stream in (*streams, later):
+        assert stream.next() == {"event": "answers", "data": {parent: 0}}
+        stream.close()
+    own = web.get("/m/" + left["id"])
+    assert own.status == 404 and "<section" not in own.text
 
 
 def test_a_removed_message_says_so(make_web):
@@ -264,7 +278,7 @@ def test_long_messages_do_not_fit_into_the_list(make_web, rng):
             client.call(wire.deposit_of(rng, labels, payload=b"%02d " % number + b"x" * 4000,
                                         media_type="text/plain"))
     page = web.get().text
-    items = re.findall(r"<li>(<div class=\"text\">.*?)</li>", page, re.S)
+    items = re.findall(r"<li>(<div>.*?)</li>", page, re.S)
     omitted = [text for text in items if "did not fit into the list" in text]
     assert len(items) == 25 and 0 < len(omitted) < 25
     for text in omitted:

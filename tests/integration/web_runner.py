@@ -106,6 +106,12 @@ class Web:
     def leave(self, text, source="127.0.0.1", **fields):
         return self.post("/leave", {**self.form(source), "text": text, **fields}, source)
 
+    def answer(self, parent, text, source="127.0.0.1", **fields):
+        """Sends the form below a message."""
+        form = fields_of(self.get("/m/" + parent, source=source).text, "/leave")
+        assert form["re"] == parent and form["e"] == "0"
+        return self.post("/leave", {**form, "text": text, **fields}, source)
+
     def events(self, path="/events", source="127.0.0.1", **headers):
         return Events(self, path, source, headers)
 

@@ -7,6 +7,9 @@ syntax newer than ES2018, with which Chrome 70 and Safari 12 came. The script is
 comments, texts and patterns are not taken for code. Years and versions are those of caniuse.com and
 developer.mozilla.org.
 
+It is also checked that what is served says the same as the source: only names that the script declares are others
+there, and each of them always the same one.
+
 usage: script_syntax.py EMBED SCRIPT...
 """
 
@@ -32,6 +35,7 @@ NEW_SIGNS = {
     "??": "Chrome 80, Safari 13.1", "?.": "Chrome 80, Safari 13.1", "??=": "Chrome 85, Safari 14",
     "||=": "Chrome 85, Safari 14", "&&=": "Chrome 85, Safari 14",
 }
+BYTES_MOST = 14 * 1024
 NEW_WORDS = {"import": "a module or import()", "export": "a module", "static": "a class field or block"}
 
 
@@ -93,6 +97,39 @@ def is_async_body(tokens, brace):
     return "async" in words and brace > 0 and tokens[brace - 1][1] in (")", "=>")
 
 
+def words_of(source):
+    """(kind, text, is_property) of what says something, with `const` as `let`."""
+    tokens = [token for token in tokens_of(source) if token[0] != "sign" or token[1] not in "();"]
+    for number, (kind, text, _) in enumerate(tokens):
+        before, after = (tokens[at][1] if 0 <= at < len(tokens) else "" for at in (number - 1, number + 1))
+        is_property = kind == "word" and (before == "." or before in ("{", ",") and after == ":")
+        yield kind, "let" if text == "const" else text, is_property
+
+
+def names_of(source, served):
+    """Which name each word of the source has as it is served. AssertionError: the two do not say the same."""
+    own, other = list(words_of(source)), list(words_of(served))
+    assert len(own) == len(other), f"{len(own)} and {len(other)} tokens"
+    names = {}
+    for (kind, text, is_property), (kind_served, text_served, is_property_served) in zip(own, other):
+        assert (kind, is_property) == (kind_served, is_property_served), f"{text} and {text_served}"
+        if kind == "word" and not is_property:
+            assert names.setdefault(text, text_served) == text_served, f"{text}: {names[text]} and {text_served}"
+        else:
+            assert text == text_served, f"{text} and {text_served}"
+    assert len(set(names.values())) == len(names), "two names are one where they are served"
+    return names
+
+
+# Names of properties, of the browser, in texts and in patterns stay; all others become short.
+SHRUNK = (
+    ("const number = (first, second) => {\n  return first.second / second;\n};\n", "number first second", ""),
+    ("function size(from, {wide: w, high}) {\n  return document.from || w + high;\n}\n", "size from", "high"),
+    ("for (const [one, ...all] of every) {\n  all[one] = {one: 'one', two: one ? all : one};\n}\n", "one all", "every"),
+    ("let match = (text) => /^text[/]match$/.test(text) && 'match \\'text';\n", "match text", ""),
+    ("try {\n  save(event => event.key);\n} catch (error) {\n  say(error);\n}\n", "event error", "save say"),
+    ("const [a, bb] = [1, 0xbb];\nconst c = (as) => a + bb + as + window.a;\n", "a bb c", "window"),
+)
 NEWER = ("let a = 64n", "a = 0xffn", "a = b ?? c", "a = b?.c", "a ??= b", "a ||= b", "a = 1_000",
          "a = /(?<=x)y/", "a = /y/v", "a = `${64n}`", "await a", "class A { b = 1 }", "import('a')", "a.#b",
          "a = b / 2; c = 3n", "return /x/.test(a) ? 1n : 0")
@@ -110,12 +147,20 @@ def main():
     sys.dont_write_bytecode = True
     embed = importlib.util.module_from_spec(importlib.util.spec_from_loader("embed", loader))
     loader.exec_module(embed)
+    for source, shortened, unchanged in SHRUNK:
+        names = names_of(source, embed.shrink_js(source))
+        assert all(len(names[name]) == 1 for name in shortened.split()), names
+        assert all(names[name] == name for name in unchanged.split()), names
     for name in sys.argv[2:]:
-        served = embed.shrink_js(pathlib.Path(name).read_text(encoding="utf-8"))
+        source = pathlib.Path(name).read_text(encoding="utf-8")
+        served = embed.shrink_js(source)
+        names_of(source, served)
         found = list(newer_syntax(served))
         if found:
             sys.exit(f"{name}, as it is served, cannot be read by Chrome 70 or Safari 12:\n" + "\n".join(found))
-        print(f"{name}: {sum(1 for _ in tokens_of(served))} tokens, none newer than ES2018")
+        print(f"{name}: {len(served.encode())} bytes, {len(list(tokens_of(served)))} tokens, none newer than ES2018")
+        if len(served.encode()) > BYTES_MOST:
+            sys.exit(f"{name}: more than {BYTES_MOST} bytes as it is served")
 
 
 main()

@@ -26,7 +26,7 @@ WEB_HTTP_TEST(test_requests)
         web_http_assert_has(answer,
                             "Content-Security-Policy: default-src 'none'; style-src 'self'; ");
         web_http_assert_has(answer, "X-Content-Type-Options: nosniff\r\n");
-        web_http_assert_has(answer, "Referrer-Policy: same-origin\r\n");
+        web_http_assert_has(answer, "Referrer-Policy: strict-origin\r\n");
         web_http_assert_has(answer, "Cross-Origin-Resource-Policy: same-origin\r\n");
         web_http_assert_has(answer, "Cache-Control: no-store\r\n");
         web_http_assert_has(answer, "Content-Type: text/html; charset=utf-8\r\n");

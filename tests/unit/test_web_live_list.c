@@ -148,6 +148,10 @@ TEST_WITH(a_message_that_went_leaves, web_live_setup, web_live_teardown)
     web_live_pass(LIVE_LIST_MS + LIVE_SOON_MS);
     assert_non_null(strstr(web_live_got(stream), "-02"));
     assert_int_equal(web_live.get_count, 0);
+    web_live_set_list(1, (unsigned[]){1}, true); /* one that is withdrawn here leaves soon */
+    web_live_write(3);
+    web_live_pass(LIVE_TICK_MS);
+    assert_non_null(strstr(web_live_got(stream), "-03"));
 }
 
 /* Others that are newer push messages out of the list: they have not gone. If they go later, they
@@ -193,6 +197,47 @@ TEST_WITH(a_message_that_is_near_leaves_when_it_goes, web_live_setup, web_live_t
     web_live.gone_id = 2;
     web_live_pass(LIVE_LIST_MS);
     assert_non_null(strstr(web_live_got(exchange.stream), "-02"));
+}
+
+static void answer_here(unsigned number)
+{
+    web_live.answers[number]++;
+    web_live_write(number);
+}
+
+/* How many answers messages have is told to all who may show them: to a new stream of all, later of
+ * what changes, soon if a phone answers here. */
+TEST_WITH(answers_are_counted, web_live_setup, web_live_teardown)
+{
+    web_live_set_list(3, (unsigned[]){3, 2, 1}, true);
+    answer_here(1);
+    web_live_pass(1000);
+    struct http_stream *first = web_live_open(1, NULL);
+    web_live_watch_begins();
+    web_live_pass(LIVE_SOON_MS);
+    assert_string_equal(web_live_got(first), "01=1");
+    answer_here(3);
+    web_live_pass(LIVE_TICK_MS);
+    assert_string_equal(web_live_got(first), "01=1 03=1");
+    size_t lists = web_live.list_count;
+    answer_here(9); /* nobody shows it */
+    assert_int_equal(web_live.list_count, lists);
+    web_live_pass(LIVE_TICK_MS);
+
+    struct http_stream *second = web_live_open(2, NULL);
+    web_live_pass(LIVE_SOON_MS);
+    assert_string_equal(web_live_got(second), "01=1 03=1");
+    assert_string_equal(web_live_got(first), "01=1 03=1");
+
+    web_live_set_list(2, (unsigned[]){101, 100}, true); /* others push them out of the list */
+    web_live_watch_matches();
+    web_live_pass(LIVE_TICK_MS);
+    answer_here(2);
+    web_live_pass(LIVE_TICK_MS);
+    assert_string_equal(web_live_got(second), "01=1 03=1 m100 m101 02=1");
+    web_live.answers[3] = 0; /* taken back: seen with the next list */
+    web_live_pass(LIVE_LIST_MS);
+    assert_non_null(strstr(web_live_got(first), "03=0"));
 }
 
 /* There are too many watches: the list tells what is new, soon, until there is a watch. */

@@ -144,10 +144,11 @@ bool board_now_ms(const struct board *board, int64_t *out_now_ms)
     return true;
 }
 
-static void (*news_callback)(void *context);
+static void (*news_callback)(void *context, const uint8_t *id);
 static void *news_context;
 
-void board_on_news(struct board *board, void (*news)(void *context), void *context)
+void board_on_news(struct board *board, void (*news)(void *context, const uint8_t *id),
+                   void *context)
 {
     (void)board;
     news_callback = news;
@@ -156,7 +157,17 @@ void board_on_news(struct board *board, void (*news)(void *context), void *conte
 
 void web_live_say(void)
 {
-    news_callback(news_context);
+    news_callback(news_context, NULL);
+}
+
+void web_live_write(unsigned number)
+{
+    uint8_t id[HEARSAY_ID_BYTES] = {(uint8_t)number};
+
+    for (size_t i = 0; i < WEB_LIVE_LISTED_MAX; i++) {
+        web_live.listed[i].answer_count = web_live.answers[web_live.listed[i].id[0]];
+    }
+    news_callback(news_context, id);
 }
 
 bool board_is_connected(const struct board *board)
@@ -220,9 +231,11 @@ void board_get(struct board *board, const char *host, const uint8_t *id,
     (void)board;
     (void)host;
     web_live.get_count++;
+    struct board_message message = {.answer_count = web_live.answers[id[0]]};
     bool is_gone =
         id[0] == web_live.gone_id || (id[0] > web_live.gone_id && id[0] <= web_live.gone_last);
-    done(context, &(struct board_reply){.outcome = is_gone ? BOARD_GONE : BOARD_DONE});
+    done(context, &(struct board_reply){.outcome = is_gone ? BOARD_GONE : BOARD_DONE,
+                                        .message = is_gone ? NULL : &message});
 }
 
 void board_forget(struct board *board, const void *context)
@@ -250,6 +263,7 @@ void web_live_set_list(size_t count, const unsigned *numbers, bool has_older)
                                                     .bytes = strlen(texts[i]),
                                                     .deposited_ms = *ms,
                                                     .expires_ms = *ms + 9000,
+                                                    .answer_count = web_live.answers[numbers[i]],
                                                     .similarity_ppm = 250000};
         web_live.listed[i].id[0] = (uint8_t)numbers[i];
     }
@@ -329,6 +343,8 @@ int web_live_setup(void **state)
     has_list = false;
     list = (struct board_list){.count = 0};
     memset(deposited_ms, 0, sizeof(deposited_ms));
+    memset(web_live.listed, 0, sizeof(web_live.listed));
+    memset(web_live.answers, 0, sizeof(web_live.answers));
     web_live.timer_count = 0;
     web_live.offset_ms = 0;
     web_live.list_count = 0;
@@ -378,6 +394,19 @@ struct http_stream *web_live_open(unsigned phone, const char *last)
     return exchange.stream;
 }
 
+/* Writes the event with numbers of answers, the object `object`, in short. */
+static size_t answers_read(const char *object, char *out_text, size_t room)
+{
+    size_t used = 0;
+
+    for (const char *at = object; (at = strchr(at, '"')) != NULL; at = strchr(at, ':')) {
+        assert_memory_equal(at + 3, "000000000000000000000000000000\":", 32);
+        used += (size_t)snprintf(out_text + used, room - used, "%.2s=%lu ", at + 1,
+                                 strtoul(at + 35, NULL, 10));
+    }
+    return used;
+}
+
 /* Cuts the event at `text` off, and its id, which is written to out_id. Returns the event, and in
  * *out_next what follows. */
 static char *event_cut(char *text, char **out_next, char out_id[40])
@@ -419,6 +448,8 @@ static const char *stream_read(const struct http_stream *stream, char out_id[40]
         } else if (strncmp(event, "event: out\ndata: {\"id\":\"", 24) == 0) {
             used += (size_t)snprintf(text + used, sizeof(text) - used, "-%.2s ", event + 24);
             assert_string_equal(event + 26, "000000000000000000000000000000\"}");
+        } else if (strncmp(event, "event: answers\ndata: {", 22) == 0) {
+            used += answers_read(event + 22, text + used, sizeof(text) - used);
         } else {
             assert_memory_equal(event, "event: message\n", 15);
             used +=

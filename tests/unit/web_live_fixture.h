@@ -61,9 +61,10 @@ struct web_live {
     struct hearsay_welcome welcome;
     struct board_message listed[WEB_LIVE_LISTED_MAX]; /* as web_live_set_list wrote them */
     size_t list_count;                                /* how often a list was asked for */
-    uint8_t gone_id;   /* the first byte of the id of a message that is not there */
-    uint8_t gone_last; /* so are those up to this one */
-    size_t get_count;  /* how often a message was asked for */
+    uint8_t gone_id;       /* the first byte of the id of a message that is not there */
+    uint8_t gone_last;     /* so are those up to this one */
+    size_t get_count;      /* how often a message was asked for */
+    uint32_t answers[256]; /* how many each message has */
 };
 
 extern struct web_live web_live;
@@ -75,6 +76,9 @@ int web_live_teardown(void **state);
 
 /* Lets time go on. */
 void web_live_pass(int64_t ms);
+
+/* A phone has answered the message m`number`, as web_live.answers says, or has withdrawn it. */
+void web_live_write(unsigned number);
 
 /* hearsayd has said something. */
 void web_live_say(void);
@@ -95,7 +99,8 @@ void web_live_close(struct http_stream *stream);
 void web_live_reap(void);
 
 /* What a stream got, in short: m and the number of a message, G for gone, : for a comment, -01 for
- * a message that went. Checks the ids of the events. Returns a text that lives until the next call.
+ * a message that went, 01=2 for a message with two answers. Checks the ids of the events. Returns a
+ * text that lives until the next call.
  */
 const char *web_live_got(const struct http_stream *stream);
 

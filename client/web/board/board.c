@@ -277,6 +277,9 @@ static void on_written(void *context, const struct view *left, const uint8_t *id
         asks_drop_place(&board->asks, left);
     } else {
         asks_drop_message(&board->asks, id);
+        if (board->news != NULL) {
+            board->news(board->news_context, id);
+        }
     }
 }
 
@@ -477,7 +480,7 @@ static void on_rested(void *context)
     }
     board_send(board);
     if (board->news != NULL) {
-        board->news(board->news_context);
+        board->news(board->news_context, NULL);
     }
 }
 
@@ -707,7 +710,8 @@ uint64_t board_version(const struct board *board)
     return board->version;
 }
 
-void board_on_news(struct board *board, void (*news)(void *context), void *context)
+void board_on_news(struct board *board, void (*news)(void *context, const uint8_t *id),
+                   void *context)
 {
     board->news = news;
     board->news_context = context;

@@ -33,7 +33,7 @@ struct board {
     struct board_watch *watches;      /* owned */
     size_t watch_filters;             /* of all watches at hearsayd */
     uint64_t version;
-    void (*news)(void *context); /* of board_on_news */
+    void (*news)(void *context, const uint8_t *id); /* of board_on_news */
     void *news_context;
 };
 

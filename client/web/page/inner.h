@@ -87,6 +87,15 @@ void page_write_where(struct html *html, const struct page *page, const char *ho
 void page_write_times(struct html *html, const struct page *page,
                       const struct board_message *message);
 
+/* Writes a list of messages, with the words that the script needs for it. NULL: an empty one. */
+void page_write_items(struct html *html, const struct page *page, const struct board_list *list,
+                      bool shows_nearness);
+
+/* Begins a box, which the caller ends. The script says there that the page is not live, and shows a
+ * button with the text of `key` when there are new messages. Both stand above the page, so that no
+ * text moves. */
+void page_begin_news(struct html *html, const struct page *page, const char *key);
+
 /* Turns the view of a list into that of the next page, with older messages. False: there is none.
  */
 bool page_older_of(const struct board_list *list, struct view *view);

@@ -113,7 +113,7 @@ void page_write_item(struct html *html, const struct page *page,
         html_raw(html, id);
         html_raw(html, "\"");
     }
-    html_raw(html, "><div class=\"text\">");
+    html_raw(html, "><div>");
     bool is_whole = item_write_text(html, page, message);
     html_raw(html, "</div><p class=\"meta\">");
     if (page->view->is_hood) {
@@ -384,15 +384,23 @@ static void list_write_empty(struct html *html, const struct page *page, bool is
     html_raw(html, "</div>\n");
 }
 
-/* The script says there that the page is not live, and shows the button when there are new
- * messages. Both stand above the page, so that no text moves. */
-static void list_write_new_button(struct html *html, const struct page *page)
+void page_begin_news(struct html *html, const struct page *page, const char *key)
 {
     html_raw(html, "<div role=\"status\" class=\"news\"><p id=\"said\" hidden");
     html_attribute(html, "data-lost", lang_text(page->lang, "list.lost"));
     html_raw(html, "></p><button class=\"button\" id=\"new\" hidden");
-    page_write_plurals(html, page, "new", "list.new", 1);
-    html_raw(html, "></button></div>\n");
+    page_write_plurals(html, page, "new", key, 1);
+    html_raw(html, "></button>");
+}
+
+/* The script shows the link there when a message that was left in this tab has new answers. */
+static void list_write_news(struct html *html, const struct page *page)
+{
+    page_begin_news(html, page, "list.new");
+    html_raw(html, "<a class=\"button\" id=\"answered\" hidden");
+    page_write_href(html, page, "/m/", NULL);
+    page_write_plurals(html, page, "new", "answers.new", 1);
+    html_raw(html, "></a></div>\n");
 }
 
 /* The words of times, for the script, which brings them up to date. */
@@ -408,10 +416,10 @@ static void list_write_words(struct html *html, const struct page *page)
     }
 }
 
-static void list_write_messages(struct html *html, const struct page *page,
-                                const struct board_list *list, bool can_leave)
+void page_write_items(struct html *html, const struct page *page, const struct board_list *list,
+                      bool shows_nearness)
 {
-    bool shows_nearness = list_shows_nearness(list);
+    size_t count = list != NULL ? list->count : 0;
 
     html_raw(html, "<ol class=\"list\" id=\"messages\"");
     html_attribute(html, "data-place", page->here);
@@ -420,12 +428,11 @@ static void list_write_messages(struct html *html, const struct page *page,
     html_attribute(html, "data-back", lang_text(page->lang, "item.take_back"));
     html_attribute(html, "data-hidden", lang_text(page->lang, "list.hidden"));
     list_write_words(html, page);
-    html_raw(html, list->count == 0 ? " hidden>\n" : ">\n");
-    for (size_t i = 0; i < list->count; i++) {
+    html_raw(html, count == 0 ? " hidden>\n" : ">\n");
+    for (size_t i = 0; i < count; i++) {
         page_write_item(html, page, &list->messages[i], shows_nearness);
     }
     html_raw(html, "</ol>\n");
-    list_write_empty(html, page, list->count > 0, can_leave);
 }
 
 bool page_older_of(const struct board_list *list, struct view *view)
@@ -511,8 +518,9 @@ static void list_write_body(struct html *html, const struct page *page,
         html_raw(html, "</div>\n");
     }
     lang_write_element(html, page->lang, "h2", "unseen", "list.heading");
-    list_write_new_button(html, page);
-    list_write_messages(html, page, list, can_leave);
+    list_write_news(html, page);
+    page_write_items(html, page, list, list_shows_nearness(list));
+    list_write_empty(html, page, list->count > 0, can_leave);
     list_write_pages(html, page, list);
 }
 

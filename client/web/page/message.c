@@ -130,17 +130,19 @@ static void message_write_answers(struct html *html, const struct page *page,
 {
     const struct board_list *answers = message->answers;
 
-    if (answers != NULL && answers->count > 0) {
-        lang_write_element(html, page->lang, "h2", NULL, "answers.heading");
-        html_raw(html, "<ol class=\"list\" id=\"answers\">\n");
-        for (size_t i = 0; i < answers->count; i++) {
-            page_write_item(html, page, &answers->messages[i], false);
-        }
-        html_raw(html, "</ol>\n");
-    } else if (message->lacks_answers) {
+    if (message->lacks_answers) {
         lang_write_element(html, page->lang, "p", "soft", "answers.away");
+    } else if (message->form != NULL || (answers != NULL && answers->count > 0)) {
+        bool is_empty = answers == NULL || answers->count == 0; /* the script may fill it */
+
+        html_raw(html, is_empty ? "<section hidden>\n" : "<section>\n");
+        lang_write_element(html, page->lang, "h2", NULL, "answers.heading");
+        page_write_items(html, page, answers, false);
+        html_raw(html, "</section>\n");
     }
     if (message->form != NULL) {
+        page_begin_news(html, page, "answers.new");
+        html_raw(html, "</div>\n");
         page_write_form(html, page, message->form, NULL);
     }
 }

@@ -20,6 +20,7 @@
   let serverAtLoad = Number(body.dataset.now) || atLoad;
   const isAsked = (name) => new URLSearchParams(location.search).has(name);
   const isList = location.pathname === '/';
+  const shown = location.pathname.slice(3); // the id of the message whose page this is
   const isFirstPage = isList && !isAsked('before');
 
   const serverNow = () => serverAtLoad + Date.now() - atLoad;
@@ -52,9 +53,9 @@
   let key = body.dataset.key || '';
   const kept = {mine: [], hidden: [], seen: [], language: ''};
   // What other places must not read. `typed`: drafts, by form and field. `codes`: by the ids of messages that were
-  // left here. `sent`: the form that was sent last. `left`: the message that the next list shows to its author, and
-  // what it says of it.
-  const secretNew = () => ({typed: {}, codes: {}, sent: '', left: []});
+  // left here. `read`: by the same ids, how many answers their author has seen. `sent`: the form that was sent last.
+  // `left`: the message that the next list shows to its author, and what it says of it.
+  const secretNew = () => ({typed: {}, codes: {}, read: {}, sent: '', left: []});
   let secret = secretNew();
 
   // Other places may have the same address, and read what is kept: so that is SipHash-2-4 of ids, with a
@@ -131,8 +132,8 @@
   function secretUnmask(text) {
     const digits = text.slice(0, -16);
     return tagOf(digits) !== text.slice(-16) ? secretNew() :
-      JSON.parse(masked(digits.slice(16), digits.slice(0, 16)).replace(/..../g, (sign) =>
-        String.fromCharCode(parseInt(sign, 16))));
+      Object.assign(secretNew(), JSON.parse(masked(digits.slice(16), digits.slice(0, 16)).replace(/..../g, (sign) =>
+        String.fromCharCode(parseInt(sign, 16)))));
   }
 
   // What another place kept goes. Storage may throw.
@@ -253,6 +254,9 @@
 
   function emptyShow() {
     list.hidden = list.children.length === 0;
+    if (!isList) {
+      list.parentNode.hidden = list.hidden; // with the heading of answers
+    }
     if (empty) {
       empty.hidden = !list.hidden;
     }
@@ -318,6 +322,9 @@
     for (const id of fresh) {
       keptAdd('seen', id);
     }
+    if (secret.codes[shown]) {
+      secret.read[shown] = list.children.length;
+    }
     keptWrite();
     return new Set(isFirst ? [] : fresh);
   }
@@ -325,10 +332,21 @@
   // --- the list, loaded again
 
   const waiting = new Set(); // ids of new messages that are not in the list
+  const answered = byId('answered');
+  const answers = {}; // by the ids of messages that were left in this tab: how many answers there are
 
   function newShow() {
     const count = waiting.size;
-    document.title = count ? '(' + count + ') ' + title : title;
+    const ids = Object.keys(answers).filter((id) => answers[id] > (secret.read[id] || 0));
+    const unread = ids.reduce((sum, id) => sum + answers[id] - (secret.read[id] || 0), 0);
+    document.title = count + unread ? '(' + (count + unread) + ') ' + title : title;
+    if (answered) {
+      answered.hidden = !unread;
+    }
+    if (unread) {
+      answered.textContent = plural(answered, 'new', unread);
+      answered.pathname = '/m/' + ids.pop();
+    }
     if (count) {
       button.textContent = plural(button, 'new', count);
     }
@@ -412,9 +430,10 @@
 
   // Shows what waits, and moves the focus there: the button goes away.
   function newTake() {
+    const ids = new Set(waiting);
     listLoad((page, next) => {
       listReplace(page, next);
-      const first = list.querySelector('li:not([hidden])');
+      const first = [...list.children].find((item) => ids.has(itemId(item))) || list.querySelector('li:not([hidden])');
       if (first) {
         first.tabIndex = -1;
         first.focus();
@@ -492,6 +511,22 @@
     }
   }
 
+  // How many answers messages have. The place tells it of all messages; which of them were left in this tab, the tab
+  // tells nobody. The page of a message asks for nothing else by itself, as its address might be sent to another place:
+  // only its own place knows the id.
+  function answersTake(counts) {
+    if (!isList && counts[shown] >= 0 && counts[shown] !== list.children.length + waiting.size) {
+      setTimeout(listCheck, 2000 * Math.random());
+    }
+    for (const id of Object.keys(secret.codes)) {
+      if (isList && counts[id] >= 0) {
+        answers[id] = counts[id];
+        secret.read[id] = Math.min(secret.read[id] || 0, counts[id]);
+      }
+    }
+    newShow();
+  }
+
   function eventRead(event) {
     try {
       return JSON.parse(event.data);
@@ -517,7 +552,7 @@
     const query = new URLSearchParams(location.search);
     if (last) {
       query.set('last', last);
-    } else {
+    } else if (isList) {
       query.set('since', String(Math.round(listAt - 2000))); // what came behind the page
     }
     const mine = source = new EventSource('/events?' + query);
@@ -531,8 +566,21 @@
         say('');
       }
       clearTimeout(timer);
-      timer = setTimeout(listCheck, 20000 + 20000 * Math.random());
+      timer = isList && setTimeout(listCheck, 20000 + 20000 * Math.random());
     });
+    mine.addEventListener('answers', (event) => answersTake(eventRead(event)));
+    mine.addEventListener('error', () => {
+      liveAt = isLive ? Date.now() : liveAt;
+      isLive = false;
+      lostNote();
+      if (mine.readyState === EventSource.CLOSED && source === mine) {
+        source = null; // refused: too many streams
+        setTimeout(liveOpen, 60000);
+      }
+    });
+    if (!isList) {
+      return;
+    }
     mine.addEventListener('message', (event) => {
       last = event.lastEventId || last;
       messageNote(eventRead(event).id);
@@ -553,15 +601,6 @@
       last = '';
       listAt = serverNow();
       listCheck();
-    });
-    mine.addEventListener('error', () => {
-      liveAt = isLive ? Date.now() : liveAt;
-      isLive = false;
-      lostNote();
-      if (mine.readyState === EventSource.CLOSED && source === mine) {
-        source = null; // refused: too many streams
-        setTimeout(liveOpen, 60000);
-      }
     });
   }
 
@@ -713,13 +752,18 @@
     }
   }
 
+  function codeForget(id) {
+    delete secret.codes[id];
+    delete secret.read[id];
+  }
+
   // The code of a message that was just left is kept while the tab lives, and the list shows the message. Nothing
   // happens where nothing can be kept: the page has the code.
   function leftTake(left) {
     keptAdd('mine', left.dataset.id);
     secret.codes[left.dataset.id] = left.dataset.code;
     for (const id of Object.keys(secret.codes).slice(0, -20)) {
-      delete secret.codes[id];
+      codeForget(id);
     }
     const isShown = left.dataset.pending === undefined;
     secret.left = isShown ? [left.dataset.id, firstOf('h1').textContent] : [];
@@ -747,7 +791,9 @@
   const left = byId('left');
   if (left || byId('done')) {
     delete secret.typed[secret.sent];
-    delete secret.codes[secret.sent];
+    if (location.pathname === '/withdraw') {
+      codeForget(secret.sent);
+    }
     keptWrite();
   }
   if (left) {
@@ -776,7 +822,7 @@
       setInterval(timesUpdate, 30000);
     }
   }
-  if (list && button && isFirstPage) {
+  if (list && button && (isFirstPage || !isList)) {
     button.addEventListener('click', newTake);
     document.addEventListener('visibilitychange', () => document.hidden ? liveClose() : liveOpen());
     addEventListener('pagehide', liveClose);
