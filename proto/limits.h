@@ -64,6 +64,8 @@ enum {
     LIMIT_HOSTS = 64,
     LIMIT_LABELS = 256, /* here labels */
     LIMIT_LABEL_BYTES = 240,
+    LIMIT_PLACES = 256, /* names of places in HereLabels */
+    LIMIT_PLACE_NAME_BYTES = 64,
     LIMIT_PROFILE_BYTES = 255,
     LIMIT_ERROR_BYTES = 511,       /* an error's sentence */
     LIMIT_FIELD_BYTES = 63,        /* an error's field name */
