@@ -68,6 +68,9 @@ void view_write(const struct view *view, char *out_url);
 /* The index of a normalised topic among those of the view; topic_count: it is not there. */
 size_t view_find_topic(const struct view *view, const char *topic);
 
+/* Whether what is for the place of this name is for the reader; NULL: it is for all places. */
+bool view_is_at(const struct view *view, const char *place_name);
+
 /* Whether two views have the same labels, so that a new message changes both or none. */
 bool view_same_labels(const struct view *a, const struct view *b);
 

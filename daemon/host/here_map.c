@@ -28,11 +28,8 @@ struct entry {
 
 /* What a name stands for: the labels of its first line. */
 struct place {
-    struct hearsay_text name;
-    size_t entry; /* only while the table is made, as `line` */
-    uint32_t line;
-    uint32_t labels;
-    uint32_t labels_bytes;
+    struct entry entry; /* a copy */
+    size_t at;          /* of the entry itself, while the table is made */
 };
 
 struct here_map {
@@ -243,6 +240,7 @@ static int name_read(const struct reading *reading, const char *begin, const cha
                      struct entry *entry)
 {
     struct here_map *map = reading->map;
+    bool has_control = false;
 
     here_trim(&begin, &end);
     size_t length = (size_t)(end - begin);
@@ -254,12 +252,11 @@ static int name_read(const struct reading *reading, const char *begin, const cha
         return refuse_line(reading, "the name of a place has at most 64 bytes");
     }
     for (size_t i = 0; i < length; i++) {
-        if ((unsigned char)begin[i] < ' ' || begin[i] == 0x7f) {
-            return refuse_line(reading, "the name of a place has no control characters");
-        }
+        has_control = has_control || (unsigned char)begin[i] < ' ' || begin[i] == 0x7f;
     }
-    if (!label_is_utf8(begin, length) || !character_any_seen(begin, length)) {
-        return refuse_line(reading, "the name of a place is a text in UTF-8 that can be seen");
+    if (has_control || !label_is_utf8(begin, length) || !character_any_seen(begin, length)) {
+        return refuse_line(reading, "the name of a place is a text in UTF-8 that can be seen, "
+                                    "without control characters");
     }
     memcpy(map->text + map->text_bytes, begin, length);
     map->text[map->text_bytes + length] = '\n';
@@ -344,9 +341,11 @@ static int place_compare(const void *a, const void *b)
 {
     const struct place *left = a;
     const struct place *right = b;
-    int order = name_compare(&left->name, &right->name);
+    int order = name_compare(&left->entry.name, &right->entry.name);
 
-    return order != 0 ? order : (left->line > right->line) - (left->line < right->line);
+    return order != 0
+               ? order
+               : (left->entry.line > right->entry.line) - (left->entry.line < right->entry.line);
 }
 
 /* Fills in a place for each line that has a name, in order. -ERR_NOMEM. */
@@ -366,15 +365,19 @@ static int places_take(struct here_map *map)
         const struct entry *entry = &map->entries[i];
 
         if (entry->name.length > 0) {
-            map->places[at++] = (struct place){.name = entry->name,
-                                               .entry = i,
-                                               .line = entry->line,
-                                               .labels = entry->labels,
-                                               .labels_bytes = entry->labels_bytes};
+            map->places[at++] = (struct place){*entry, i};
         }
     }
     qsort(map->places, map->place_count, sizeof(map->places[0]), place_compare);
     return 0;
+}
+
+/* Whether both entries have the same labels. */
+static bool same_labels(const struct here_map *a, const struct entry *left,
+                        const struct here_map *b, const struct entry *right)
+{
+    return left->labels_bytes == right->labels_bytes &&
+           memcmp(a->text + left->labels, b->text + right->labels, left->labels_bytes) == 0;
 }
 
 /* A name stands for one place: of its lines, those with other labels than the first are marked. */
@@ -384,40 +387,28 @@ static void places_merge(struct here_map *map, char *out_reason)
     size_t count = 0;
 
     for (size_t i = 0; i < map->place_count; i++) {
-        const struct place *place = &map->places[i];
-        const struct place *first = count > 0 ? &map->places[count - 1] : NULL;
+        const struct entry *place = &map->places[i].entry;
+        const struct entry *first = count > 0 ? &map->places[count - 1].entry : NULL;
 
         if (first == NULL || name_compare(&first->name, &place->name) != 0) {
-            map->places[count++] = *place;
-        } else if (first->labels_bytes != place->labels_bytes ||
-                   memcmp(map->text + first->labels, map->text + place->labels,
-                          first->labels_bytes) != 0) {
+            map->places[count++] = map->places[i];
+        } else if (!same_labels(map, first, map, place)) {
             (void)snprintf(reason, sizeof(reason),
                            "line %u: line %u has the same name and other labels; a name is of one "
                            "place, so give both the same labels",
                            place->line, first->line);
             leave_line_out(map, reason, out_reason);
-            map->entries[place->entry].is_wrong = true;
+            map->entries[map->places[i].at].is_wrong = true;
         }
     }
     map->place_count = count;
 }
 
-static void leave_wrong_out(struct here_map *map)
-{
-    size_t count = 0;
-
-    for (size_t i = 0; i < map->count; i++) {
-        if (!map->entries[i].is_wrong) {
-            map->entries[count++] = map->entries[i];
-        }
-    }
-    map->count = count;
-}
-
 /* Orders the entries for here_map_find, and the places by name. -ERR_NOMEM. */
 static int map_finish(struct here_map *map, char *out_reason)
 {
+    size_t count = 0;
+
     if (map->count > 0) {
         qsort(map->entries, map->count, sizeof(map->entries[0]), entry_compare);
     }
@@ -426,12 +417,15 @@ static int map_finish(struct here_map *map, char *out_reason)
         return -ERR_NOMEM;
     }
     places_merge(map, out_reason);
-    leave_wrong_out(map);
     for (size_t i = 0; i < map->count; i++) {
-        const struct entry *entry = &map->entries[i];
+        const struct entry entry = map->entries[i];
 
-        map->lengths[entry->prefix.family == 6][entry->length] = 1;
+        if (!entry.is_wrong) {
+            map->entries[count++] = entry;
+            map->lengths[entry.prefix.family == 6][entry.length] = 1;
+        }
     }
+    map->count = count;
     return 0;
 }
 
@@ -547,12 +541,11 @@ static const struct entry *entry_find(const struct here_map *map,
     return NULL;
 }
 
-/* Writes the labels that begin at an offset of the text. */
-static size_t labels_write(const struct here_map *map, uint32_t labels, uint32_t bytes,
+static size_t labels_write(const struct here_map *map, const struct entry *entry,
                            struct hearsay_text *out_labels)
 {
-    const char *at = map->text + labels;
-    const char *stop = at + bytes;
+    const char *at = map->text + entry->labels;
+    const char *stop = at + entry->labels_bytes;
     size_t count = 0;
 
     while (at < stop) {
@@ -569,7 +562,7 @@ size_t here_map_find(const struct here_map *map, const struct here_address *addr
 {
     const struct entry *entry = entry_find(map, address);
 
-    return entry == NULL ? 0 : labels_write(map, entry->labels, entry->labels_bytes, out_labels);
+    return entry == NULL ? 0 : labels_write(map, entry, out_labels);
 }
 
 struct hearsay_text here_map_name(const struct here_map *map, const struct here_address *address)
@@ -585,26 +578,32 @@ size_t here_map_places(const struct here_map *map, struct hearsay_text *out_name
 
     count = count < LIMIT_PLACES ? count : LIMIT_PLACES;
     for (size_t i = 0; i < count; i++) {
-        out_names[i] = map->places[i].name;
+        out_names[i] = map->places[i].entry.name;
     }
     return count;
+}
+
+static int place_find(const void *name, const void *place)
+{
+    return name_compare(name, &((const struct place *)place)->entry.name);
+}
+
+size_t here_map_place(const struct here_map *map, const struct hearsay_text *name,
+                      struct hearsay_text *out_labels)
+{
+    const struct place *place =
+        map == NULL || map->place_count == 0
+            ? NULL
+            : bsearch(name, map->places, map->place_count, sizeof(map->places[0]), place_find);
+
+    return place == NULL ? 0 : labels_write(map, &place->entry, out_labels);
 }
 
 bool here_map_agrees(const struct here_map *a, const struct here_map *b,
                      const struct here_address *address)
 {
-    struct hearsay_text labels_a[LIMIT_LABELS];
-    struct hearsay_text labels_b[LIMIT_LABELS];
-    size_t count = here_map_find(a, address, labels_a);
+    const struct entry *left = entry_find(a, address);
+    const struct entry *right = entry_find(b, address);
 
-    if (here_map_find(b, address, labels_b) != count) {
-        return false;
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (labels_a[i].length != labels_b[i].length ||
-            memcmp(labels_a[i].text, labels_b[i].text, labels_a[i].length) != 0) {
-            return false;
-        }
-    }
-    return true;
+    return left == NULL || right == NULL ? left == right : same_labels(a, left, b, right);
 }

@@ -88,6 +88,13 @@ struct hearsay_text here_map_name(const struct here_map *map, const struct here_
  */
 size_t here_map_places(const struct here_map *map, struct hearsay_text *out_names);
 
+/*
+ * Finds the place of a name, and writes its labels as here_map_find does. Returns the number of
+ * labels; 0: no place has this name. `map` may be NULL. O(log lines).
+ */
+size_t here_map_place(const struct here_map *map, const struct hearsay_text *name,
+                      struct hearsay_text *out_labels);
+
 /* Whether both tables give this address the same labels. Either may be NULL. */
 bool here_map_agrees(const struct here_map *a, const struct here_map *b,
                      const struct here_address *address);

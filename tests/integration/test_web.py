@@ -239,6 +239,33 @@ def test_a_place_says_its_name(make_web, tmp_path):
     assert web.get(link).status == 404
 
 
+def test_a_notice_of_one_place(make_web, tmp_path):
+    """It is on the page of that place and in the live stream of its pages, and not at another place."""
+    places = tmp_path / "places"
+    places.write_text("127.0.1.0/24 = place:main | Main stage\n127.0.2.0/24 = place:main | Bar\n"
+                      "127.0.3.0/24 = place:main\n")
+    web = make_web("cache = 0\n", f"[host default]\nhere_map = {places}\n")
+    streams = {number: web.events(source=f"127.0.{number}.7") for number in (1, 2, 3)}
+    said = {number: [] for number in streams}
+
+    def wait_for(number, *texts):
+        while said[number] != list(texts):
+            said[number] = [one["text"] for one in streams[number].next()["data"]]
+
+    with web.gateway.daemon.administrator() as operator:
+        operator.call(pb.Notice(text="Leave the stage", place="Main stage"))
+        wait_for(1, "Leave the stage")
+        operator.call(pb.Notice(text="Water is free"))
+        wait_for(1, "Leave the stage", "Water is free")
+        wait_for(2, "Water is free")
+        wait_for(3, "Water is free")
+    for number, shown in ((1, True), (2, False), (3, False)):
+        for path in ("/", "/list.json"):
+            page = web.get(path, source=f"127.0.{number}.7").text
+            assert "Water is free" in page and ("Leave the stage" in page) == shown, (number, path)
+        streams[number].close()
+
+
 def test_events_go_on_where_they_were(make_web):
     """At the same place nothing is missed or doubled; at another one the list is loaded again."""
     before, now = make_web(), make_web()

@@ -90,6 +90,10 @@ void page_write_where(struct html *html, const struct page *page, const char *ho
 void page_write_times(struct html *html, const struct page *page,
                       const struct board_message *message);
 
+/* Whether a notice is shown: it is for the reader's place, and it is not over, as it may be while
+ * hearsayd is away. */
+bool page_has_notice(const struct page *page, const struct hearsay_house_notice *notice);
+
 /* Turns the view of a list into that of the next page, with older messages. False: there is none.
  */
 bool page_older_of(const struct board_list *list, struct view *view);
