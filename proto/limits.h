@@ -57,13 +57,16 @@ enum {
     LIMIT_RULE_KIND = 4,           /* kind of a RuleState */
     LIMIT_CHANGES = 256,           /* in Changed and Apply */
     LIMIT_CHANGES_WAIT_MS = 60000, /* wait_ms of Changes */
-    LIMIT_RULE_BYTES = LIMIT_LANGUAGE_BYTES + 1 + LIMIT_NOTICE_BYTES, /* value of a RuleState */
-    LIMIT_WORD_BYTES = 15,   /* open, review; info, debug; ... */
-    LIMIT_PATH_BYTES = 4095, /* of a backup's file */
+    LIMIT_WORD_BYTES = 15,         /* open, review; info, debug; ... */
+    LIMIT_PATH_BYTES = 4095,       /* of a backup's file */
     LIMIT_CAPABILITIES = 64,
     LIMIT_HOSTS = 64,
     LIMIT_LABELS = 256, /* here labels */
     LIMIT_LABEL_BYTES = 240,
+    LIMIT_PLACES = 256, /* names of places in HereLabels */
+    LIMIT_PLACE_NAME_BYTES = 64,
+    LIMIT_RULE_BYTES = LIMIT_LANGUAGE_BYTES + 1 + LIMIT_NOTICE_BYTES + 1 +
+                       LIMIT_PLACE_NAME_BYTES, /* value of a RuleState */
     LIMIT_PROFILE_BYTES = 255,
     LIMIT_ERROR_BYTES = 511,       /* an error's sentence */
     LIMIT_FIELD_BYTES = 63,        /* an error's field name */

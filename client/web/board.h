@@ -88,7 +88,9 @@ struct board_reply {
     const struct board_list *list;          /* of board_list and board_answers */
     const struct board_message *message;    /* of board_get */
     const struct hearsay_deposited *stored; /* of BOARD_LEAVE */
-    const char *place;                      /* of board_place: labels, a line feed behind each */
+    /* of board_place: labels, a line feed behind each; of board_places: names in the same form */
+    const char *place;
+    const char *place_name; /* of board_place: the name of the place; "": it has none */
 };
 
 typedef void board_done(void *context, const struct board_reply *reply);
@@ -150,6 +152,10 @@ void board_answers(struct board *board, const char *host, const uint8_t *id,
 /* The here labels of a phone's address. */
 void board_place(struct board *board, const char *host, const struct http_address *client,
                  board_done *done, void *context);
+
+/* The names of all places of a host; `client` as for board_list. */
+void board_places(struct board *board, const char *host, const struct http_address *client,
+                  board_done *done, void *context);
 
 enum board_write_kind { BOARD_LEAVE, BOARD_WITHDRAW, BOARD_REPORT };
 

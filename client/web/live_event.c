@@ -104,16 +104,22 @@ char *live_event_new(const struct board_message *message, size_t *out_bytes)
     return html.bytes; /* taken over */
 }
 
-char *live_event_house(const struct hearsay_house_notice *notices, size_t count, size_t *out_bytes)
+char *live_event_house(const struct hearsay_house_notice *notices, size_t count,
+                       const struct view *view, size_t *out_bytes)
 {
     struct html html;
+    bool is_first = true;
 
     html_init(&html);
     html_raw(&html, "event: house\ndata: [");
     for (size_t i = 0; i < count; i++) {
         const struct hearsay_text *lang = &notices[i].lang;
 
-        html_raw(&html, i > 0 ? ",{\"lang\":" : "{\"lang\":");
+        if (!view_is_at(view, notices[i].place.text)) {
+            continue;
+        }
+        html_raw(&html, is_first ? "{\"lang\":" : ",{\"lang\":");
+        is_first = false;
         html_json(&html, lang->text != NULL ? lang->text : "", lang->length);
         html_raw(&html, ",\"text\":");
         html_json(&html, notices[i].text.text, notices[i].text.length);

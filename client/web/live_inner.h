@@ -32,8 +32,10 @@ bool live_place_read(const char *text, struct live_place *out_place);
 /* The text of the event for a message, without an id. Owned by the caller; NULL: no memory. */
 char *live_event_new(const struct board_message *message, size_t *out_bytes);
 
-/* The text of the event with all notices. Owned by the caller; NULL: no memory. */
-char *live_event_house(const struct hearsay_house_notice *notices, size_t count, size_t *out_bytes);
+/* The text of the event with the notices for a place (view_is_at). Owned by the caller; NULL: no
+ * memory. */
+char *live_event_house(const struct hearsay_house_notice *notices, size_t count,
+                       const struct view *view, size_t *out_bytes);
 
 /* A message that phones may show. */
 struct live_known {

@@ -387,7 +387,7 @@ static void view_send_notices(struct live_view *view, const struct hearsay_host 
             continue;
         }
         if (event == NULL) {
-            event = live_event_house(host->notices, host->notice_count, &bytes);
+            event = live_event_house(host->notices, host->notice_count, &view->view, &bytes);
         }
         if (event == NULL) {
             return; /* no memory: the next tick tries again */

@@ -178,7 +178,8 @@ struct live_view *live_view_find(struct live *live, const struct view *asked,
     wanted.order = VIEW_NEWEST;
     wanted.before_ms = INT64_MAX;
     DL_FOREACH (live->views, view) {
-        if (!view->is_ending && view_equal(&view->view, &wanted)) {
+        if (!view->is_ending && view_equal(&view->view, &wanted) &&
+            strcmp(view->view.place_name, wanted.place_name) == 0) {
             return view;
         }
     }

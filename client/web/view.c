@@ -360,6 +360,11 @@ size_t view_find_topic(const struct view *view, const char *topic)
     return i;
 }
 
+bool view_is_at(const struct view *view, const char *place_name)
+{
+    return place_name == NULL || strcmp(view->place_name, place_name) == 0;
+}
+
 bool view_same_labels(const struct view *a, const struct view *b)
 {
     bool same = a->topic_count == b->topic_count && a->is_now == b->is_now &&

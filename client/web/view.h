@@ -15,6 +15,7 @@ enum {
     VIEW_TOPIC_BYTES = 240, /* UTF-8, at most 60 characters */
     VIEW_HOST_BYTES = 64,
     VIEW_PLACE_BYTES = 4096, /* 2.5 KB for the labels of access points, and some for others */
+    VIEW_PLACE_NAME_BYTES = 65,
     VIEW_STORE_BYTES = 9,
     VIEW_TAG_BYTES = 8,
     VIEW_URL_BYTES = 1024
@@ -41,6 +42,9 @@ struct view {
     char store[VIEW_STORE_BYTES];
     /* Here labels of the reader's place, a line feed behind each; not part of the URL. */
     char place[VIEW_PLACE_BYTES];
+    /* What people call that place; "": it has no name. On the poster: the place that it is for.
+     * Only there it is part of a URL. */
+    char place_name[VIEW_PLACE_NAME_BYTES];
 };
 
 struct form;
@@ -63,6 +67,9 @@ void view_write(const struct view *view, char *out_url);
 
 /* The index of a normalised topic among those of the view; topic_count: it is not there. */
 size_t view_find_topic(const struct view *view, const char *topic);
+
+/* Whether what is for the place of this name is for the reader; NULL: it is for all places. */
+bool view_is_at(const struct view *view, const char *place_name);
 
 /* Whether two views have the same labels, so that a new message changes both or none. */
 bool view_same_labels(const struct view *a, const struct view *b);

@@ -295,9 +295,12 @@ static const struct settings_key keys[] = {
      .help =
          "A file that tells places apart, for one server behind many access points: lines such as "
          "10.1.7.0/24 = place:office, topic:canteen. A client is told the labels of the longest "
-         "prefix that holds its address, instead of those of here and here_file. At most 65,536 "
-         "lines and 16M; # begins a comment. The daemon looks at the file every second. A wrong "
-         "line is logged and left out; if nothing can be read, nothing changes."},
+         "prefix that holds its address, instead of those of here and here_file. Behind | a line "
+         "may "
+         "have the name of the place, which the page and its poster show: 10.1.7.0/24 = "
+         "place:office | The office. At most 65,536 lines and 16M; # begins a comment. The daemon "
+         "looks at the file every second. A wrong line is logged and left out; if nothing can be "
+         "read, nothing changes."},
     {HOST_KEY("hood", hood), SETTINGS_TYPE_NAME, .standard_note = "none", .example = "campus",
      .reloadable = true,
      .help = "The hood of this host. Hosts with the same hood agree to be searched together: a "

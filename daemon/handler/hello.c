@@ -183,7 +183,7 @@ void handler_push_notices(struct requester *client, const struct host *host)
         .kind = HEARSAY_RESPONSE_NOTICES_CHANGED,
         .notices_changed = {.host = {host->config.name, strlen(host->config.name)},
                             .notices = notices,
-                            .notice_count = handler_fill_notices(&host->rules, notices)},
+                            .notice_count = handler_fill_notices(&host->rules, NULL, notices)},
     };
 
     client->events->respond(client, &response);

@@ -16,6 +16,7 @@ void handler_here(struct ask *ask)
 {
     const struct hearsay_bytes *on_behalf = &ask->request->asker.on_behalf;
     struct hearsay_text buffer[LIMIT_LABELS];
+    struct hearsay_text places[LIMIT_PLACES];
     struct here_address address = ask->client->address;
 
     if (!ask_host(ask, &ask->request->here.host)) {
@@ -28,6 +29,11 @@ void handler_here(struct ask *ask)
                                         .kind = HEARSAY_RESPONSE_HERE_LABELS};
     response.here_labels.label_count = host_here(
         ask->host, &address, requester_is_here(ask->client), buffer, &response.here_labels.labels);
+    response.here_labels.name = here_map_name(ask->host->here_map, &address);
+    if (ask->request->here.places) {
+        response.here_labels.places = places;
+        response.here_labels.place_count = here_map_places(ask->host->here_map, places);
+    }
     ask_respond(ask, &response);
 }
 

@@ -37,10 +37,15 @@ void handler_reload(struct ask *ask);
 void handler_log_level(struct ask *ask);
 
 /*
- * Fills `out`, which has LIMIT_NOTICES elements, with the notices of a host. Returns their number.
- * Their texts are borrowed from `rules`.
+ * Fills `out`, which has LIMIT_NOTICES elements, with the notices of a host that are shown at a
+ * place: those of all places, and those of the place of this name, which may be empty. `place`
+ * NULL: with all notices. Returns their number. Their texts are borrowed from `rules`.
  */
-size_t handler_fill_notices(const struct rules *rules, struct hearsay_house_notice *out);
+size_t handler_fill_notices(const struct rules *rules, const struct hearsay_text *place,
+                            struct hearsay_house_notice *out);
+
+/* Says that here_map has no place of the name that a request has. */
+extern const char handler_no_place_text[];
 
 /*
  * Whether the filter of a deposit, which has been checked, lacks bits of the here labels of its

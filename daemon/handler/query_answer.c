@@ -128,18 +128,21 @@ static void attach_payloads(const struct hearsay_response *response, struct hear
     }
 }
 
-/* Adds the notices of the host to the answer, but for the last ones if they do not fit the frame
- * beside the results without payloads. */
+/* Adds the notices of the host to the answer, but for those of another place than the client's, and
+ * for the last ones if they do not fit the frame beside the results without payloads. */
 static void add_notices(struct query_job *job, struct hearsay_house_notice *notices,
                         struct hearsay_results *results, struct hearsay_response *response)
 {
     struct service *service = job->base.service;
     struct rules *rules = &job->base.host->rules;
+    const struct requester *client = job->base.client;
+    const struct hearsay_text place = here_map_name(job->base.host->here_map, &client->address);
     size_t bare_bytes = 0;
 
     rules_end_notices(rules, service_now_ms(service));
     results->notices = notices;
-    results->notice_count = handler_fill_notices(rules, notices);
+    results->notice_count =
+        handler_fill_notices(rules, client->is_gateway ? NULL : &place, notices);
     for (size_t i = 0; i < results->result_count && results->notice_count > 0; i++) {
         struct hearsay_result bare = results->results[i];
         query_answer_omit(&bare);

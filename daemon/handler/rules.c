@@ -269,22 +269,36 @@ void handler_accept(struct ask *ask)
 
 /* --- Notice ----------------------------------------------------------------------------------- */
 
-size_t handler_fill_notices(const struct rules *rules, struct hearsay_house_notice *out)
+static void fill_house_notice(const struct notice *notice, struct hearsay_house_notice *out)
 {
-    for (size_t i = 0; i < rules->notice_count; i++) {
-        const struct notice *notice = rules->notices[i];
-        size_t lang_bytes = strlen(notice->value);
-        const char *text = notice->value + lang_bytes + 1;
+    size_t lang_bytes = strlen(notice->value);
+    const char *text = notice->value + lang_bytes + 1;
+    const char *place = text + strlen(text) + 1;
+    bool has_place = place < notice->value + notice->value_bytes;
 
-        out[i] = (struct hearsay_house_notice){
-            .number = notice->number,
-            .text = {text, notice->value_bytes - lang_bytes - 1},
-            .lang = {lang_bytes > 0 ? notice->value : NULL, lang_bytes},
-            .since_ms = notice->created_ms,
-            .until_ms = notice->until_ms,
-        };
+    *out = (struct hearsay_house_notice){
+        .number = notice->number,
+        .text = {text, strlen(text)},
+        .lang = {lang_bytes > 0 ? notice->value : NULL, lang_bytes},
+        .since_ms = notice->created_ms,
+        .until_ms = notice->until_ms,
+        .place = {has_place ? place : NULL, has_place ? strlen(place) : 0},
+    };
+}
+
+size_t handler_fill_notices(const struct rules *rules, const struct hearsay_text *place,
+                            struct hearsay_house_notice *out)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < rules->notice_count; i++) {
+        const struct hearsay_text *of = &out[count].place;
+
+        fill_house_notice(rules->notices[i], &out[count]);
+        count += place == NULL || of->length == 0 ||
+                 (of->length == place->length && memcmp(of->text, place->text, of->length) == 0);
     }
-    return rules->notice_count;
+    return count;
 }
 
 /* The answer: the notices that there are now. */
@@ -294,7 +308,7 @@ static void fill_noticed(struct service *service, struct host *host,
     rules_end_notices(&host->rules, service_now_ms(service));
     out->kind = HEARSAY_RESPONSE_NOTICED;
     out->noticed.notices = notices;
-    out->noticed.notice_count = handler_fill_notices(&host->rules, notices);
+    out->noticed.notice_count = handler_fill_notices(&host->rules, NULL, notices);
 }
 
 static void on_noticed(struct persist_op *op)
@@ -319,6 +333,18 @@ static void on_noticed(struct persist_op *op)
     }
 }
 
+const char handler_no_place_text[] =
+    "no line of `here_map` has this name of a place; `here` with `places` lists the names";
+
+/* Whether there is a place of this name, or the host is a copy, whose places only its owner knows.
+ */
+static bool has_place(const struct host *host, const struct hearsay_text *place)
+{
+    struct hearsay_text labels[LIMIT_LABELS];
+
+    return host->config.is_replica || here_map_place(host->here_map, place, labels) > 0;
+}
+
 /* Sends an error if the fields of the request do not go together. */
 static bool check_notice(const struct ask *ask)
 {
@@ -328,8 +354,11 @@ static bool check_notice(const struct ask *ask)
     if (has_text && asked->drop != 0) {
         ask_refuse(ask, MSG_INVALID, "drop",
                    "notice has text, to put one up, or drop, to take one down; not both");
-    } else if (!has_text && (asked->lang.text != NULL || asked->until_ms != 0)) {
-        ask_refuse(ask, MSG_INVALID, "text", "notice has lang or until_ms, but no text");
+    } else if (!has_text &&
+               (asked->lang.text != NULL || asked->until_ms != 0 || asked->place.text != NULL)) {
+        ask_refuse(ask, MSG_INVALID, "text", "notice has lang, place or until_ms, but no text");
+    } else if (has_text && asked->place.text != NULL && !has_place(ask->host, &asked->place)) {
+        ask_refuse(ask, MSG_INVALID, "place", "%s", handler_no_place_text);
     } else if (has_text && asked->until_ms != 0 &&
                asked->until_ms <= service_now_ms(ask->service)) {
         ask_refuse(ask, MSG_INVALID, "until_ms",
@@ -355,6 +384,11 @@ static bool fill_notice(struct rule_job *job, const struct hearsay_notice *asked
         memcpy(job->value, asked->lang.length > 0 ? asked->lang.text : "", asked->lang.length);
         job->value[asked->lang.length] = 0;
         memcpy(job->value + asked->lang.length + 1, asked->text.text, asked->text.length);
+        if (asked->place.text != NULL) {
+            job->value[rule->value_bytes++] = 0;
+            memcpy(job->value + rule->value_bytes, asked->place.text, asked->place.length);
+            rule->value_bytes += asked->place.length;
+        }
         rule->until_ms = asked->until_ms;
         rule->number = rules_take_number(rules, rule);
         return rule->number != 0;
@@ -395,7 +429,7 @@ void handler_notice(struct ask *ask)
     }
     fill_noticed(ask->service, ask->host, notices, &response); /* without those that have ended */
     if (asked->text.text == NULL && asked->drop == 0 && asked->lang.text == NULL &&
-        asked->until_ms == 0) {
+        asked->place.text == NULL && asked->until_ms == 0) {
         ask_respond(ask, &response);
     } else if (check_notice(ask)) {
         struct rule_job *job = rule_job_new(ask, asked->drop == 0 ? "notice" : "unnotice");

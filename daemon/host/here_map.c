@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/character.h"
 #include "core/base/err.h"
 #include "core/base/label.h"
 #include "daemon/host/here.h"
@@ -20,13 +21,24 @@ struct entry {
     uint16_t label_count;
     uint32_t line;
     uint32_t labels; /* offset in the text of the first label; each label ends with a line feed */
+    uint32_t labels_bytes;    /* of all labels with their line feeds */
+    struct hearsay_text name; /* of the place, in the text; empty: it has none */
+    bool is_wrong;            /* only while the table is made */
+};
+
+/* What a name stands for: the labels of its first line. */
+struct place {
+    struct entry entry; /* a copy */
+    size_t at;          /* of the entry itself, while the table is made */
 };
 
 struct here_map {
     const struct alloc *alloc;
     struct entry *entries; /* `count` of them, in the order of entry_compare */
     size_t count;
-    char *text; /* the labels of all entries, one after the other */
+    struct place *places; /* `place_count` of them, by name; NULL: no line has a name */
+    size_t place_count;
+    char *text; /* the labels and names of all entries, one after the other */
     size_t text_bytes;
     size_t left_out;                         /* lines that are wrong */
     uint8_t lengths[2][PREFIX_BITS_MAX + 1]; /* whether IPv4, IPv6 prefixes of this length exist */
@@ -216,10 +228,41 @@ static int labels_read(const struct reading *reading, const char *begin, const c
         entry->label_count++;
         begin = comma;
     }
+    entry->labels_bytes = (uint32_t)map->text_bytes - entry->labels;
     return frame_bytes <= reading->frame_bytes
                ? 0
                : refuse_line(reading,
                              "the labels do not fit a frame: give fewer, or raise `frame`");
+}
+
+/* Appends the name of the place, which has one line, to map->text. */
+static int name_read(const struct reading *reading, const char *begin, const char *end,
+                     struct entry *entry)
+{
+    struct here_map *map = reading->map;
+    bool has_control = false;
+
+    here_trim(&begin, &end);
+    size_t length = (size_t)(end - begin);
+    if (length == 0 || memchr(begin, '|', length) != NULL) {
+        return refuse_line(reading, "behind `|` stands the name of the place, such as "
+                                    "10.1.7.0/24 = place:office | Office");
+    }
+    if (length > LIMIT_PLACE_NAME_BYTES) {
+        return refuse_line(reading, "the name of a place has at most 64 bytes");
+    }
+    for (size_t i = 0; i < length; i++) {
+        has_control = has_control || (unsigned char)begin[i] < ' ' || begin[i] == 0x7f;
+    }
+    if (has_control || !label_is_utf8(begin, length) || !character_any_seen(begin, length)) {
+        return refuse_line(reading, "the name of a place is a text in UTF-8 that can be seen, "
+                                    "without control characters");
+    }
+    memcpy(map->text + map->text_bytes, begin, length);
+    map->text[map->text_bytes + length] = '\n';
+    entry->name = (struct hearsay_text){map->text + map->text_bytes, length};
+    map->text_bytes += length + 1;
+    return 0;
 }
 
 static int line_read(struct reading *reading, const char *begin, const char *end)
@@ -242,8 +285,12 @@ static int line_read(struct reading *reading, const char *begin, const char *end
     struct entry entry = {.line = reading->line};
     here_trim(&begin, &last);
     int rc = prefix_read(reading, begin, last, &entry);
+    const char *bar = find_or_end(equals, end, '|');
     if (rc == 0) {
-        rc = labels_read(reading, equals + 1, end, &entry);
+        rc = labels_read(reading, equals + 1, bar, &entry);
+    }
+    if (rc == 0 && bar < end) {
+        rc = name_read(reading, bar + 1, end, &entry);
     }
     if (rc == 0) {
         map->entries[map->count++] = entry;
@@ -281,18 +328,105 @@ static void leave_repeated_out(struct here_map *map, char *out_reason)
     map->count = count;
 }
 
-/* Orders the entries for here_map_find. */
-static void map_finish(struct here_map *map, char *out_reason)
+static int name_compare(const struct hearsay_text *a, const struct hearsay_text *b)
 {
+    size_t shorter = a->length < b->length ? a->length : b->length;
+    int order = memcmp(a->text, b->text, shorter);
+
+    return order != 0 ? order : (a->length > b->length) - (a->length < b->length);
+}
+
+/* Of places with the same name that of the earlier line comes first. */
+static int place_compare(const void *a, const void *b)
+{
+    const struct place *left = a;
+    const struct place *right = b;
+    int order = name_compare(&left->entry.name, &right->entry.name);
+
+    return order != 0
+               ? order
+               : (left->entry.line > right->entry.line) - (left->entry.line < right->entry.line);
+}
+
+/* Fills in a place for each line that has a name, in order. -ERR_NOMEM. */
+static int places_take(struct here_map *map)
+{
+    for (size_t i = 0; i < map->count; i++) {
+        map->place_count += map->entries[i].name.length > 0;
+    }
+    if (map->place_count == 0) {
+        return 0;
+    }
+    map->places = alloc_zeroed(map->alloc, map->place_count, sizeof(map->places[0]));
+    if (map->places == NULL) {
+        return -ERR_NOMEM;
+    }
+    for (size_t i = 0, at = 0; i < map->count; i++) {
+        const struct entry *entry = &map->entries[i];
+
+        if (entry->name.length > 0) {
+            map->places[at++] = (struct place){*entry, i};
+        }
+    }
+    qsort(map->places, map->place_count, sizeof(map->places[0]), place_compare);
+    return 0;
+}
+
+/* Whether both entries have the same labels. */
+static bool same_labels(const struct here_map *a, const struct entry *left,
+                        const struct here_map *b, const struct entry *right)
+{
+    return left->labels_bytes == right->labels_bytes &&
+           memcmp(a->text + left->labels, b->text + right->labels, left->labels_bytes) == 0;
+}
+
+/* A name stands for one place: of its lines, those with other labels than the first are marked. */
+static void places_merge(struct here_map *map, char *out_reason)
+{
+    char reason[HERE_MAP_REASON_BYTES];
+    size_t count = 0;
+
+    for (size_t i = 0; i < map->place_count; i++) {
+        const struct entry *place = &map->places[i].entry;
+        const struct entry *first = count > 0 ? &map->places[count - 1].entry : NULL;
+
+        if (first == NULL || name_compare(&first->name, &place->name) != 0) {
+            map->places[count++] = map->places[i];
+        } else if (!same_labels(map, first, map, place)) {
+            (void)snprintf(reason, sizeof(reason),
+                           "line %u: line %u has the same name and other labels; a name is of one "
+                           "place, so give both the same labels",
+                           place->line, first->line);
+            leave_line_out(map, reason, out_reason);
+            map->entries[map->places[i].at].is_wrong = true;
+        }
+    }
+    map->place_count = count;
+}
+
+/* Orders the entries for here_map_find, and the places by name. -ERR_NOMEM. */
+static int map_finish(struct here_map *map, char *out_reason)
+{
+    size_t count = 0;
+
     if (map->count > 0) {
         qsort(map->entries, map->count, sizeof(map->entries[0]), entry_compare);
     }
     leave_repeated_out(map, out_reason);
-    for (size_t i = 0; i < map->count; i++) {
-        const struct entry *entry = &map->entries[i];
-
-        map->lengths[entry->prefix.family == 6][entry->length] = 1;
+    if (places_take(map) != 0) {
+        return -ERR_NOMEM;
     }
+    places_merge(map, out_reason);
+    for (size_t i = 0; i < map->count; i++) {
+        const struct entry entry = map->entries[i];
+
+        if (!entry.is_wrong) {
+            map->entries[count++] = entry;
+            map->lengths[entry.prefix.family == 6][entry.length] = 1;
+        }
+    }
+    map->count = count;
+    return 0;
 }
 
 static int text_read(struct here_map *map, const char *text, size_t bytes, size_t frame_bytes,
@@ -313,7 +447,9 @@ static int text_read(struct here_map *map, const char *text, size_t bytes, size_
         }
         text = line_end < end ? line_end + 1 : end;
     }
-    map_finish(map, out_reason);
+    if (map_finish(map, out_reason) != 0) {
+        return -ERR_NOMEM;
+    }
     return map->count == 0 && map->left_out > 0 ? HERE_MAP_REFUSED : 0;
 }
 
@@ -345,8 +481,8 @@ int here_map_new(const struct alloc *alloc, const char *text, size_t bytes, size
     }
     map->alloc = alloc;
     /*
-     * In `text` one byte or more, or the end of the text, follows each label. map->text has one
-     * line feed after each label, so `bytes` + 1 are enough.
+     * In `text` one byte or more, or the end of the text, follows each label and each name.
+     * map->text has one line feed after each, so `bytes` + 1 are enough.
      */
     map->text = alloc_zeroed(alloc, bytes + 1, 1);
     map->entries = alloc_zeroed(alloc, count_prefixes(text, bytes) + 1, sizeof(map->entries[0]));
@@ -367,6 +503,7 @@ void here_map_free(struct here_map *map)
         const struct alloc *alloc = map->alloc;
 
         alloc_release(alloc, map->entries);
+        alloc_release(alloc, map->places);
         alloc_release(alloc, map->text);
         alloc_release(alloc, map);
     }
@@ -404,39 +541,69 @@ static const struct entry *entry_find(const struct here_map *map,
     return NULL;
 }
 
+static size_t labels_write(const struct here_map *map, const struct entry *entry,
+                           struct hearsay_text *out_labels)
+{
+    const char *at = map->text + entry->labels;
+    const char *stop = at + entry->labels_bytes;
+    size_t count = 0;
+
+    while (at < stop) {
+        const char *end = find_or_end(at, stop, '\n');
+
+        out_labels[count++] = (struct hearsay_text){at, (size_t)(end - at)};
+        at = end + 1;
+    }
+    return count;
+}
+
 size_t here_map_find(const struct here_map *map, const struct here_address *address,
                      struct hearsay_text *out_labels)
 {
     const struct entry *entry = entry_find(map, address);
 
-    if (entry == NULL) {
-        return 0;
-    }
-    const char *at = map->text + entry->labels;
-    for (size_t i = 0; i < entry->label_count; i++) {
-        const char *end = find_or_end(at, map->text + map->text_bytes, '\n');
+    return entry == NULL ? 0 : labels_write(map, entry, out_labels);
+}
 
-        out_labels[i] = (struct hearsay_text){at, (size_t)(end - at)};
-        at = end + 1;
+struct hearsay_text here_map_name(const struct here_map *map, const struct here_address *address)
+{
+    const struct entry *entry = entry_find(map, address);
+
+    return entry == NULL ? (struct hearsay_text){NULL, 0} : entry->name;
+}
+
+size_t here_map_places(const struct here_map *map, struct hearsay_text *out_names)
+{
+    size_t count = map == NULL ? 0 : map->place_count;
+
+    count = count < LIMIT_PLACES ? count : LIMIT_PLACES;
+    for (size_t i = 0; i < count; i++) {
+        out_names[i] = map->places[i].entry.name;
     }
-    return entry->label_count;
+    return count;
+}
+
+static int place_find(const void *name, const void *place)
+{
+    return name_compare(name, &((const struct place *)place)->entry.name);
+}
+
+size_t here_map_place(const struct here_map *map, const struct hearsay_text *name,
+                      struct hearsay_text *out_labels)
+{
+    const struct place *place =
+        map == NULL || map->place_count == 0
+            ? NULL
+            : bsearch(name, map->places, map->place_count, sizeof(map->places[0]), place_find);
+
+    return place == NULL ? 0 : labels_write(map, &place->entry, out_labels);
 }
 
 bool here_map_agrees(const struct here_map *a, const struct here_map *b,
                      const struct here_address *address)
 {
-    struct hearsay_text labels_a[LIMIT_LABELS];
-    struct hearsay_text labels_b[LIMIT_LABELS];
-    size_t count = here_map_find(a, address, labels_a);
+    const struct entry *left = entry_find(a, address);
+    const struct entry *right = entry_find(b, address);
 
-    if (here_map_find(b, address, labels_b) != count) {
-        return false;
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (labels_a[i].length != labels_b[i].length ||
-            memcmp(labels_a[i].text, labels_b[i].text, labels_a[i].length) != 0) {
-            return false;
-        }
-    }
-    return true;
+    return left == NULL || right == NULL ? left == right : same_labels(a, left, b, right);
 }

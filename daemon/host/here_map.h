@@ -6,8 +6,10 @@
  *
  *   # office, ground floor
  *   10.1.0.0/16   = place:office
- *   10.1.7.0/24   = place:office, topic:canteen
+ *   10.1.7.0/24   = place:office, topic:canteen | The canteen
  *   2001:db8::/64 = geo:u281zd
+ *
+ * Behind `|` a line may have the name of its place, for people.
  *
  * This module makes a table from text. It opens no file: here_watch reads the files. A table does
  * not change after here_map_new, so another thread may make a table if `alloc` allows that.
@@ -41,8 +43,9 @@ bool here_address_read(const uint8_t *bytes, size_t length, struct here_address 
 struct here_map;
 
 /*
- * Makes a table from `text`. A line has a prefix, `=`, and labels with commas between them. A
- * prefix without `/` is one address. Blank lines and lines that begin with `#` are skipped.
+ * Makes a table from `text`. A line has a prefix, `=`, and labels with commas between them; then
+ * perhaps `|` and a name of 1 to LIMIT_PLACE_NAME_BYTES bytes. A prefix without `/` is one address.
+ * Blank lines and lines that begin with `#` are skipped. Lines of one name have the same labels.
  * `frame_bytes` is the number of bytes that the labels of one line may take in a frame.
  *
  * A wrong line is left out, and so is a prefix that an earlier line has: out_reason
@@ -70,6 +73,27 @@ size_t here_map_left_out(const struct here_map *map);
  */
 size_t here_map_find(const struct here_map *map, const struct here_address *address,
                      struct hearsay_text *out_labels);
+
+/*
+ * The name of the place of the longest prefix that holds the address, borrowed from the table; it
+ * does not end with NUL. Empty (NULL, 0): no prefix holds the address, or its line has no name.
+ * `map` may be NULL.
+ */
+struct hearsay_text here_map_name(const struct here_map *map, const struct here_address *address);
+
+/*
+ * Writes the names of all places, each once and in the order of their bytes, to out_names, which
+ * has LIMIT_PLACES elements; more are left out. Borrowed from the table. Returns their number.
+ * `map` may be NULL.
+ */
+size_t here_map_places(const struct here_map *map, struct hearsay_text *out_names);
+
+/*
+ * Finds the place of a name, and writes its labels as here_map_find does. Returns the number of
+ * labels; 0: no place has this name. `map` may be NULL. O(log lines).
+ */
+size_t here_map_place(const struct here_map *map, const struct hearsay_text *name,
+                      struct hearsay_text *out_labels);
 
 /* Whether both tables give this address the same labels. Either may be NULL. */
 bool here_map_agrees(const struct here_map *a, const struct here_map *b,

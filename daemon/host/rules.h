@@ -22,13 +22,13 @@ struct ban {
     uint8_t value[LIMIT_FILTER_BYTES];
 };
 
-/* What the operator says to all who read here. */
+/* What the operator says to all who read here, or at one place. */
 struct notice {
     uint32_t number; /* 1 .. LIMIT_NOTICES */
     int64_t created_ms;
     int64_t until_ms; /* 0: it does not end by itself */
     size_t value_bytes;
-    char value[PERSIST_RULE_BYTES_MAX + 1]; /* language, NUL, text, NUL */
+    char value[PERSIST_RULE_BYTES_MAX + 1]; /* language, NUL, text, NUL, place, NUL, as stored */
 };
 
 struct rules {

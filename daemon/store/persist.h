@@ -26,7 +26,7 @@ enum {
     PERSIST_REASONS_GRAVE = 4, /* the newest grave reasons of a message, this number of them,
                                   are not deleted for newer reasons; grave: see `words` */
     PERSIST_WORDS_BYTES_MAX = 1 + LIMIT_REASON_BYTES,
-    PERSIST_RULE_BYTES_MAX = LIMIT_LANGUAGE_BYTES + 1 + LIMIT_NOTICE_BYTES
+    PERSIST_RULE_BYTES_MAX = LIMIT_RULE_BYTES
 };
 
 _Static_assert((int)PERSIST_RULE_BYTES_MAX > (int)LIMIT_FILTER_BYTES, "the largest value");
@@ -123,7 +123,8 @@ enum persist_rule_kind {
                                 filter to this filter is at most `number` millionths */
     PERSIST_ACCEPT = 3,      /* value: empty; number: the mode of acceptance of deposits (enum
                                 accept) */
-    PERSIST_NOTICE = 4,      /* value: language, NUL, text; number: of the notice, 1 or more */
+    PERSIST_NOTICE = 4,      /* value: language, NUL, text, and for one place NUL and its name;
+                                number: of the notice, 1 or more */
     PERSIST_RESTORED = 5     /* value: empty. A mark, and no decision: the messages that copies of
                                 the host had are back */
 };

@@ -79,8 +79,8 @@ size_t codec_match_bytes(const struct hearsay_response *response);
 
 /* The most bytes of a notice within a Results frame. */
 enum {
-    CODEC_NOTICE_BYTES_MAX =
-        CODEC_HOUSE_NOTICE_BARE_BYTES_MAX + LIMIT_NOTICE_BYTES + LIMIT_LANGUAGE_BYTES
+    CODEC_NOTICE_BYTES_MAX = CODEC_HOUSE_NOTICE_BARE_BYTES_MAX + LIMIT_NOTICE_BYTES +
+                             LIMIT_LANGUAGE_BYTES + LIMIT_PLACE_NAME_BYTES
 };
 
 /*

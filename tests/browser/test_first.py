@@ -81,6 +81,36 @@ def test_what_is_this(phone, make_place):
         assert jargon not in phone.text("main") + phone.text("footer > p"), jargon
 
 
+def test_which_place_is_this(phone, make_place, tmp_path, faults):
+    """With several places the page and the poster say where this is, and the form where it is shown."""
+    places = tmp_path / "places"
+    places.write_text("127.0.0.0/8 = place:main | Main stage, by the old oak\n")
+    place = make_place("title = Feldrausch Festival\nwifi_ssid = Guests\nwifi_password = open sesame\n",
+                       f"[host default]\nhere_map = {places}\n")
+    leave_all(place, *LINES)
+    shown = {"en": "Shown at Main stage, by the old oak. Anybody on this WiFi can find it. It disappears by "
+                   "itself in",
+             "de": "Erscheint hier: Main stage, by the old oak. Alle in diesem WLAN k\u00f6nnen sie finden. "
+                   "Sie verschwindet",
+             "ar": "\u062a\u0638\u0647\u0631 \u0647\u0646\u0627: Main stage, by the old oak."}
+    for width, height in ((320, 568), (390, 844)):
+        phone.width(width, height)
+        for language, sentence in shown.items():
+            phone.open(place, f"/?l={language}")
+            assert phone.text(".where") == "Main stage, by the old oak"
+            assert SUBTITLES[language] in phone.text("header")
+            faults.add(f"{language} ({width} px)", phone.run(STICKING_OUT, width))
+            picture(phone, f"place-{width}-{language}")
+            phone.tap("#text")
+            assert phone.text("#who").startswith(sentence), language
+            picture(phone, f"place-form-{width}-{language}")
+            phone.follow("footer li:last-child a")
+            assert phone.heading == "Main stage, by the old oak"
+            faults.add(f"poster, {language} ({width} px)", phone.run(STICKING_OUT, width))
+            picture(phone, f"place-poster-{width}-{language}")
+    faults.check()
+
+
 def test_the_words_of_the_owner(phone, make_place):
     place = make_place("subtitle = Songs & wishes for the band\n")
     for language in SUBTITLES:

@@ -101,6 +101,19 @@ def test_nothing_is_broken_on_paper(phone, poster, words, tmp_path):
                     assert any(text in line for line in lines), f"{text}: {where}"
 
 
+def test_the_name_of_a_place_is_on_the_paper(phone, make_place, words, tmp_path):
+    """With a name of 64 bytes it is still one sheet, in two languages, too."""
+    name = ("Main stage by the old oak " * 3)[:64].strip()
+    (tmp_path / "places").write_text(f"127.0.0.1 = place:main | {name}\n")
+    place = make_place("".join(f"{key} = {value}\n" for key, value in words.items() if key != "name"),
+                       f"[host default]\nhere_map = {tmp_path}/places\n")
+    for language in SHEETS:
+        phone.open(place, f"/poster?l={language}&place={name.replace(' ', '%20')}")
+        for paper in PAPERS:
+            lines, pages = print_page(phone, paper, tmp_path)
+            assert pages == 1 and name in " ".join(lines), (language, paper, lines)
+
+
 def test_the_longest_fit_on_the_paper(phone, poster, words):
     """Nothing sticks out of A4 or Letter, which are 718 and 739 CSS pixels wide within Chromium's margins."""
     phone.cdp("Emulation.setEmulatedMedia", media="print")

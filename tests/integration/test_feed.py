@@ -617,10 +617,13 @@ def rule(**fields):
     (rule(kind=4, value=b"no zero"), "changes.rule.value", "none of this"),
     (rule(kind=4, value=b"de\0a\nb", number=1), "changes.rule.value",
      "none of this"),
-    (rule(kind=4, value=b"de\0a\0b", number=1), "changes.rule.value",
+    (rule(kind=4, value=b"de\0a\0b\0c", number=1), "changes.rule.value",
      "none of this"),
     (rule(kind=4, value=b"de\0\xff", number=1), "changes.rule.value",
      "none of this"),
+    (rule(kind=4, value=b"de\0a\0", number=1), "changes.rule.value", "none of this"),
+    (rule(kind=4, value=b"de\0a\0" + 65 * b"x", number=1), "changes.rule.value", "none of this"),
+    (rule(kind=4, value=b"", number=1), "changes.rule.value", "none of this"),
     (rule(kind=3, created_ms=-1), "changes.rule.created_ms", "1970"),
 ])
 def test_wrong_changes_are_left_out(make_bridge, change, field, words):  # noqa: F811

@@ -109,6 +109,30 @@ def test_only_those_who_are_here_are_told(make_daemon, tmp_path):
         assert list(away.receive().here_changed.labels) == ["place:table"]
 
 
+def test_places_have_names(make_local, tmp_path):
+    """The third column of here_map: what people call a place. A line with a wrong name is left out."""
+    path = tmp_path / "places"
+    write(path, "127.0.0.1 = place:counter | The counter\n127.0.0.2 = place:stage | B\u00fchne 1\n"
+                "127.0.0.3 = place:yard\n127.0.0.4 = place:x | \n")
+    daemon = make_local(f"[host lobby]\nhere_map = {path}\n[host attic]\n")
+    daemon.wait_log(r"places: line 4: behind `\|` stands the name of the place, such as")
+    with daemon.client() as client:
+        answer = client.call(pb.Here())
+        assert (list(answer.labels), answer.name, list(answer.places)) == (
+            ["place:counter"], "The counter", [])
+        answer = client.call(pb.Here(places=True))
+        assert (answer.name, list(answer.places)) == ("The counter", ["B\u00fchne 1", "The counter"])
+        answer = client.call(pb.Here(host="attic", places=True))
+        assert not answer.HasField("name") and not answer.places
+    assert cli(daemon, "here", "--places") == (0, "B\u00fchne 1\nThe counter\n", "")
+    code, out, _ = cli(daemon, "here", "--json")
+    assert json.loads(out) == {"host": "lobby", "name": "The counter", "labels": ["place:counter"]}
+    code, out, err = cli(daemon, "here", "--places", "--host", "attic")
+    assert (code, out) == (1, "") and "no places with names" in err
+    code, _, err = cli(daemon, "here", "--places", "--memory", str(path))
+    assert code == 2 and "--memory and --places exclude each other" in err
+
+
 def test_wrong_labels_in_the_configuration(make_local):
     """A wrong label is named with its line."""
     daemon = make_local("[host lobby]\nhere = geo:u281zd, Coffee\n", start=False)

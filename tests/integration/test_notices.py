@@ -77,6 +77,57 @@ def test_what_is_refused(make_daemon):
         assert len(operator.call(pb.Notice()).notices) == 5
 
 
+def make_places(make_daemon, tmp_path):
+    """A daemon of two places; phones of 127.0.0.1 are at the first one."""
+    path = tmp_path / "places"
+    path.write_text("127.0.0.1 = place:stage | Main stage\n127.0.0.2 = place:camp | Camp site\n")
+    return make_daemon(f"[host default]\nhere_map = {path}\n")
+
+
+def test_a_notice_of_one_place(make_daemon, tmp_path, rng):
+    """It is shown there and nowhere else; the operator sees all. It survives a restart with its place."""
+    daemon = make_places(make_daemon, tmp_path)
+    with daemon.administrator() as operator, daemon.client() as guest:
+        operator.call(pb.Notice(text="Water is free."))
+        operator.call(pb.Notice(text="Please leave.", place="Camp site", lang="en"))
+        operator.call(pb.Notice(text="Please leave.", place="Main stage", lang="en"))
+        operator.call(pb.Notice(text="Please leave.", place="Main stage", lang="en"))  # is there
+        expected = operator.call(pb.Notice()).notices
+        assert [(one.text, one.lang, one.place) for one in expected] == [
+            ("Water is free.", "", ""), ("Please leave.", "en", "Camp site"),
+            ("Please leave.", "en", "Main stage")]
+        assert not expected[0].HasField("place")
+        shown = guest.call(wire.query_of(LABELS)).notices
+        assert [(one.text, one.place) for one in shown] == [
+            ("Water is free.", ""), ("Please leave.", "Main stage")]
+        # On a Unix socket nobody is at a place.
+        assert texts(operator.call(wire.query_of(LABELS)).notices) == ["Water is free."]
+        for body, code, field in ((pb.Notice(text="x", place="Main"), "INVALID", "place"),
+                                  (pb.Notice(text="x", place=""), "INVALID", "place"),
+                                  (pb.Notice(text="x", place="a\nb"), "INVALID", "place"),
+                                  (pb.Notice(text="x", place=65 * "x"), "INVALID", "place"),
+                                  (pb.Notice(place="Main stage"), "INVALID", "text")):
+            refusal = operator.refused(body)
+            assert (refusal.code, refusal.error.field) == (code, field), body
+        assert "lists the names" in operator.refused(pb.Notice(text="x", place="Main")).error.message
+    daemon.kill()
+    daemon.start()
+    with daemon.administrator() as operator:
+        assert list(operator.call(pb.Notice()).notices) == list(expected)
+        assert operator.call(pb.Check()).problems == []
+        for one in expected:
+            operator.call(pb.Notice(drop=one.number))
+        assert not operator.call(pb.Notice()).notices
+        operator.call(pb.Notice(text=500 * "x", lang="en", place="Main stage"))
+    operator = cli_runner.of_daemon(daemon, unix=True)
+    out = operator.ok("admin", "notice", "Last orders", "--place", "Camp site")
+    assert out.splitlines()[1] == "2  no end                    -      at Camp site: Last orders"
+    assert [line.get("place") for line in operator.json_lines("admin", "notices", "--json")] == [
+        "Main stage", "Camp site"]
+    code, _, err = operator.run("admin", "notice", "x", "--place", "Bar")
+    assert code != 0 and "no line of `here_map` has this name" in err
+
+
 def test_each_answer_fits_the_frame(make_daemon, rng):
     """Five long notices in the smallest frames: results come first, then notices, then payloads."""
     daemon = make_daemon("[limits]\nframe = 4K\npayload = 1K\n")

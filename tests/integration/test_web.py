@@ -224,6 +224,62 @@ def test_a_phone_moves_within_a_server(make_web, tmp_path):
     stream.close()
 
 
+def test_a_place_says_its_name(make_web, tmp_path):
+    """Below the title, in the form and on the poster. Where the line has no name nothing is said, and a
+    poster is only for a place that the operator has named."""
+    places = tmp_path / "places"
+    places.write_text("127.0.1.0/24 = place:one | Stage <1> & bar\n127.0.2.0/24 = place:two\n")
+    web = make_web("cache = 0\n", f"[host default]\nhere_map = {places}\n")
+    name = "Stage &lt;1&gt; &amp; bar"
+    page = web.get(source="127.0.1.7").text
+    assert f'</h1>\n<p class="where"><bdi>{name}</bdi></p>' in page
+    assert f"Shown at <bdi>{name}</bdi>. Anybody on this WiFi can find it. It disappears by itself in" in page
+    link = html.unescape(re.search('href="(/poster[^"]*)"', page)[1])
+    assert "place=Stage" in link
+    for source in ("127.0.2.7", "127.0.3.7"):
+        page = web.get(source=source).text
+        assert name not in page and "Shown at" not in page and 'class="where"' not in page
+        assert "Everybody on this WiFi can read it." in page and "place=" not in page.split("<footer")[1]
+        assert 'class="where"' not in web.get("/poster", source=source).text
+        poster = web.get(link + "&l=de&and=ar", source=source)
+        assert poster.status == 200 and f'<h1 class="where"><bdi>{name}</bdi></h1>' in poster.text
+        choices = re.findall('href="(/poster[^"]*)"', poster.text)
+        assert len(choices) >= 8 and all("place=Stage" in choice for choice in choices)
+    for wrong in ("Stage", "free%20beer", "x" * 65, "%ff"):
+        refused = web.get("/poster?place=" + wrong)
+        assert refused.status == 404 and ">place<" in refused.text and "beer" not in refused.text
+    places.write_text("127.0.1.0/24 = place:one | Main stage\n")
+    wire.wait_until(lambda: "Main stage" in web.get(source="127.0.1.7").text, "the new name")
+    assert web.get(link).status == 404
+
+
+def test_a_notice_of_one_place(make_web, tmp_path):
+    """It is on the page of that place and in the live stream of its pages, and not at another place."""
+    places = tmp_path / "places"
+    places.write_text("127.0.1.0/24 = place:main | Main stage\n127.0.2.0/24 = place:main | Bar\n"
+                      "127.0.3.0/24 = place:main\n")
+    web = make_web("cache = 0\n", f"[host default]\nhere_map = {places}\n")
+    streams = {number: web.events(source=f"127.0.{number}.7") for number in (1, 2, 3)}
+    said = {number: [] for number in streams}
+
+    def wait_for(number, *texts):
+        while said[number] != list(texts):
+            said[number] = [one["text"] for one in streams[number].next()["data"]]
+
+    with web.gateway.daemon.administrator() as operator:
+        operator.call(pb.Notice(text="Leave the stage", place="Main stage"))
+        wait_for(1, "Leave the stage")
+        operator.call(pb.Notice(text="Water is free"))
+        wait_for(1, "Leave the stage", "Water is free")
+        wait_for(2, "Water is free")
+        wait_for(3, "Water is free")
+    for number, shown in ((1, True), (2, False), (3, False)):
+        for path in ("/", "/list.json"):
+            page = web.get(path, source=f"127.0.{number}.7").text
+            assert "Water is free" in page and ("Leave the stage" in page) == shown, (number, path)
+        streams[number].close()
+
+
 def test_events_go_on_where_they_were(make_web):
     """At the same place nothing is missed or doubled; at another one the list is loaded again."""
     before, now = make_web(), make_web()

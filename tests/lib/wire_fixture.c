@@ -272,8 +272,8 @@ static const struct hearsay_host_info sample_hosts[] = {
      .accept = HEARSAY_ACCEPT_OPEN},
 };
 static const struct hearsay_house_notice sample_notices[] = {
-    {1, SAMPLE_TEXT("one"), SAMPLE_TEXT("en"), 5, 6},
-    {2, SAMPLE_TEXT("caf\xc3\xa9"), {NULL, 0}, 0, 0},
+    {1, SAMPLE_TEXT("one"), SAMPLE_TEXT("en"), 5, 6, SAMPLE_TEXT("The bar")},
+    {2, SAMPLE_TEXT("caf\xc3\xa9"), {NULL, 0}, 0, 0, {NULL, 0}},
 };
 
 static const struct hearsay_result sample_results[] = {
@@ -406,7 +406,9 @@ static const struct hearsay_response sample_responses[] = {
      .kind = HEARSAY_RESPONSE_EXPORTED,
      .exported = {sample_exported, 2, SAMPLE_BYTES(sample_hash, LIMIT_CURSOR_BYTES)}},
     {.id = 61, .kind = HEARSAY_RESPONSE_HERE_LABELS},
-    {.id = 62, .kind = HEARSAY_RESPONSE_HERE_LABELS, .here_labels = {sample_labels, 2}},
+    {.id = 62,
+     .kind = HEARSAY_RESPONSE_HERE_LABELS,
+     .here_labels = {sample_labels, 2, SAMPLE_TEXT("The bar"), sample_labels, 2}},
     {.id = 0,
      .kind = HEARSAY_RESPONSE_HERE_CHANGED,
      .here_changed = {SAMPLE_TEXT("default"), sample_labels, 1}},

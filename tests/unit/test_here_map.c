@@ -79,6 +79,60 @@ TEST(the_longest_prefix_wins)
     here_map_free(map);
 }
 
+static void assert_name(const struct here_map *map, const char *address, const char *name)
+{
+    struct here_address bytes = address_of(address);
+    struct hearsay_text found = here_map_name(map, &bytes);
+
+    assert_int_equal(found.length, strlen(name));
+    assert_memory_equal(found.length > 0 ? found.text : "", name, found.length);
+}
+
+TEST(a_place_may_have_a_name)
+{
+    struct hearsay_text names[LIMIT_PLACES];
+    struct here_map *map = NULL;
+
+    assert_int_equal(map_read("10.1.7.0/24 = place:bar, geo:u281zd| The bar \n"
+                              "2001:db8::/32 = place:bar, geo:u281zd | The bar\n"
+                              "10.1.0.0/16 = place:all\n"
+                              "10.1.7.9 = place:stage|B\xc3\xbchne 1, Nord",
+                              &map),
+                     0);
+    assert_place(map, "10.1.7.1", "place:bar,geo:u281zd");
+    assert_name(map, "10.1.7.1", "The bar");
+    assert_name(map, "2001:db8::1", "The bar");
+    assert_name(map, "10.1.8.1", "");
+    assert_name(map, "10.2.0.1", "");
+    assert_name(map, "10.1.7.9", "B\xc3\xbchne 1, Nord");
+    assert_name(NULL, "10.1.7.9", "");
+    assert_int_equal(here_map_places(map, names), 2);
+    assert_memory_equal(names[0].text, "B\xc3\xbchne 1, Nord", names[0].length);
+    assert_memory_equal(names[1].text, "The bar", names[1].length);
+    assert_int_equal(here_map_places(NULL, names), 0);
+    here_map_free(map);
+}
+
+/* By its name a place is chosen, for a notice or a list: so a name is of one place. */
+TEST(a_name_is_of_one_place)
+{
+    struct hearsay_text names[LIMIT_PLACES];
+    struct here_map *map = NULL;
+
+    assert_int_equal(map_read("10.0.0.9 = a:b | Bar\n10.0.0.1 = a:c | Bar\n10.0.0.2 = a:b | Bar\n"
+                              "10.0.0.3 = a:b | Ba\n",
+                              &map),
+                     0);
+    assert_string_equal(reason, "line 2: line 1 has the same name and other labels; a name is of "
+                                "one place, so give both the same labels");
+    assert_int_equal(here_map_left_out(map), 1);
+    assert_int_equal(here_map_count(map), 3);
+    assert_place(map, "10.0.0.1", "");
+    assert_name(map, "10.0.0.2", "Bar");
+    assert_int_equal(here_map_places(map, names), 2);
+    here_map_free(map);
+}
+
 TEST(families_are_apart)
 {
     struct here_address nobody = {.family = 0};
@@ -120,6 +174,15 @@ TEST(what_is_wrong_is_named)
         {"10.0.0.1 = a:b,,a:c\n", "line 1: ", "label"},
         {"10.0.0.1 = nolabel\n", "line 1: ", "label"},
         {"10.0.0.1 = a:\xff\n", "line 1: ", "UTF-8"},
+        {"10.0.0.1 = a:b |\n", "line 1: ", "the name of the place, such as"},
+        {"10.0.0.1 = a:b | x | y\n", "line 1: ", "the name of the place, such as"},
+        {"10.0.0.1 = | x\n", "line 1: ", "label"},
+        {"10.0.0.1 = a:b | \xff\n", "line 1: ", "name of a place is a text in UTF-8"},
+        {"10.0.0.1 = a:b | \xe2\x80\x8b\n", "line 1: ", "that can be seen"},
+        {"10.0.0.1 = a:b | x\ty\n", "line 1: ", "control characters"},
+        {"10.0.0.1 = a:b | "
+         "0123456789012345678901234567890123456789012345678901234567890123+\n",
+         "line 1: ", "at most 64 bytes"},
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -158,6 +221,7 @@ TEST(there_are_bounds)
 {
     size_t room = (size_t)HERE_MAP_BYTES_MAX + 2;
     char *text = malloc(room);
+    struct hearsay_text names[LIMIT_PLACES];
     struct here_map *map = NULL;
     size_t used = 0;
 
@@ -181,6 +245,15 @@ TEST(there_are_bounds)
     assert_int_equal(here_map_new(alloc_system(), text, room - 1, FRAME_BYTES, &map, reason),
                      HERE_MAP_REFUSED);
     assert_non_null(strstr(reason, "too large"));
+
+    used = 0;
+    for (unsigned i = 0; i <= LIMIT_PLACES; i++) {
+        used += (size_t)snprintf(text + used, room - used, "10.0.%u.%u = a:b | %u\n", i >> 8,
+                                 i & 0xff, i);
+    }
+    assert_int_equal(map_read(text, &map), 0);
+    assert_int_equal(here_map_places(map, names), LIMIT_PLACES);
+    here_map_free(map);
 
     used = (size_t)snprintf(text, room, "10.0.0.1 = a:0");
     for (unsigned i = 1; i <= LIMIT_LABELS; i++) {
@@ -302,7 +375,7 @@ TEST(answers_are_those_of_a_plain_search)
 
 TEST(memory_that_runs_out)
 {
-    static const char text[] = "10.0.0.1 = a:1\n";
+    static const char text[] = "10.0.0.1 = a:1 | A\n";
     struct fail_alloc alloc;
     struct here_map *map = NULL;
     int rc = -ERR_NOMEM;
@@ -311,7 +384,7 @@ TEST(memory_that_runs_out)
     for (size_t n = 1; rc == -ERR_NOMEM; n++) {
         fail_alloc_arm(&alloc, n);
         rc = here_map_new(&alloc.alloc, text, sizeof(text) - 1, FRAME_BYTES, &map, reason);
-        assert_true(n == 4 ? rc == 0 : rc == -ERR_NOMEM);
+        assert_true(n == 5 ? rc == 0 : rc == -ERR_NOMEM);
         assert_true(rc == 0 || alloc.live_bytes == 0);
     }
     here_map_free(map);

@@ -77,13 +77,22 @@ WEB_BOARD_TEST(test_get_and_place)
     for (unsigned i = 0; i < 2; i++) {
         told = web_board_place(fixture, &client);
         assert_string_equal(told.place, "place:bar\nplace:hall\n");
+        assert_string_equal(told.name, "The bar");
         assert_int_equal(web_board_look(fixture, &fixture->world.places), 1);
+    }
+    for (uint8_t i = 0; i < 2; i++) { /* the names are the same for all phones */
+        const struct http_address other = web_board_phone(i);
+        told = web_board_places(fixture, &other);
+        assert_string_equal(told.place, "The bar\nThe hall\n");
+        assert_int_equal(web_board_look(fixture, &fixture->world.places), 2);
     }
     uint64_t version = board_version(fixture->board);
     web_board_tell_change(fixture);
     WEB_BOARD_WHILE(fixture, board_version(fixture->board) == version);
     told = web_board_place(fixture, &client);
-    assert_int_equal(web_board_look(fixture, &fixture->world.places), 2);
+    assert_int_equal(web_board_look(fixture, &fixture->world.places), 3);
+    told = web_board_places(fixture, &client);
+    assert_int_equal(web_board_look(fixture, &fixture->world.places), 4);
 }
 
 /* While hearsayd is away the last answer is given, with its age; what was never asked is not there.

@@ -103,7 +103,8 @@ TEST_WITH(notices_are_told, web_live_setup, web_live_teardown)
 {
     static const struct hearsay_house_notice notices[] = {
         {.number = 1, .text = {"a \"b\" <c>", 9}, .lang = {"en", 2}},
-        {.number = 2, .text = {"d", 1}}};
+        {.number = 2, .text = {"d", 1}},
+        {.number = 3, .text = {"e", 1}, .place = {"Bar", 3}}};
     static const char both[] = "event: house\ndata: [{\"lang\":\"en\",\"text\":\"a \\\"b\\\" <c>\"}"
                                ",{\"lang\":\"\",\"text\":\"d\"}]\n\n";
     static const char none[] = "event: house\ndata: []\n\n";
@@ -115,7 +116,7 @@ TEST_WITH(notices_are_told, web_live_setup, web_live_teardown)
     web_live_pass(1000);
     size_t before = stream->count;
     host->notices = notices;
-    host->notice_count = 2;
+    host->notice_count = 3; /* the third one is for another place */
     host->notices_version = 7;
     web_live_say();
     web_live_pass(1000);

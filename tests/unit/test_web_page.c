@@ -68,6 +68,7 @@ TEST(test_attacks)
             .notices = {attacks[a], attacks[a]},
             .topics = {attacks[a], attacks[a]},
             .media_type = attacks[a],
+            .place_name = attacks[a],
             .title = attacks[a],
             .name = attacks[a],
             .operator_name = attacks[a],
@@ -158,6 +159,7 @@ TEST(test_house)
         values.typed = random_text(&rng, texts[3]);
         values.topics[0] = random_text(&rng, texts[4]);
         values.title = random_text(&rng, texts[5]);
+        values.place_name = values.title;
         values.notices[0] = rng_chance(&rng, 80) ? random_text(&rng, texts[6]) : NULL;
         values.notices[1] = rng_chance(&rng, 50) ? random_text(&rng, texts[7]) : NULL;
         values.sentence = random_text(&rng, texts[8]);
@@ -285,6 +287,49 @@ TEST(test_first_view)
         print_message("%s: %zu bytes, %zu topics\n", rows[i].tag, html.count, topics.count);
         assert_in_range(html.count, MESSAGES * MESSAGE_BYTES, HTML_MOST);
         html_deinit(&html);
+    }
+}
+
+/* How many bytes a page has, and in *out_names how often the name is in it. */
+static size_t count_names(const struct web_pages_sample *sample, const char *name,
+                          const struct lang *lang, size_t *out_names)
+{
+    struct web_pages_values values = web_pages_plain;
+    struct html html = {.count = 0};
+    struct view view;
+
+    values.place_name = name;
+    struct page page = web_pages_page(&values, lang, &view);
+    sample->write(&html, &page, &values);
+    assert_false(html_failed(&html));
+    size_t count = html.count;
+    *out_names = page_count(&html, "Main stage", 10);
+    html_deinit(&html);
+    return count;
+}
+
+/* The name of a place stands below the title, in the form and on the poster, whose link has it; a
+ * page without one has nothing instead. */
+TEST(test_the_name_of_a_place)
+{
+    for (size_t i = 0; i < web_pages_sample_count * lang_count(); i++) {
+        const struct web_pages_sample *sample = &web_pages_samples[i / lang_count()];
+        const struct lang *lang = lang_at(i % lang_count());
+        const char *name = sample->name;
+        bool is_list = strncmp(name, "list", 4) == 0;
+        bool has_form = strcmp(name, "list") == 0;
+        size_t names = 0;
+        size_t without = count_names(sample, NULL, lang, &names);
+
+        assert_int_equal(names, 0);
+        size_t with = count_names(sample, "Main stage", lang, &names);
+        if (has_form) {
+            assert_int_equal(names, 2);
+            assert_in_range(with, without + 20, without + 200);
+        } else if (is_list || strncmp(name, "poster", 6) == 0) {
+            assert_in_range(names, 1, 2);
+        }
+        assert_int_equal(count_names(sample, "", lang, &names), without);
     }
 }
 

@@ -181,6 +181,40 @@ TEST_WITH(fixed_pages_are_written_once, web_route_setup, NULL)
     assert_int_equal(web_route.written - before, 5);
 }
 
+/* A poster is for a place that the operator has named, and for no other: anybody can write a link.
+ */
+TEST_WITH(posters_are_of_places_with_a_name, web_route_setup, NULL)
+{
+    static const struct {
+        const char *query;
+        unsigned status;
+    } rows[] = {
+        {"place=Bar", 200},
+        {"l=de&place=The%20hall", 200},
+        {"place=", 200},
+        {"place=Ba", 404},
+        {"place=The", 404},
+        {"place=Bar%0AThe+hall", 404},
+        {"place=bar", 404},
+        {"place=%0A", 404},
+        {"place=0123456789012345678901234567890123456789012345678901234567890123", 404},
+        {"place=01234567890123456789012345678901234567890123456789012345678901234", 404},
+    };
+    struct http_request request = web_route_request_of("/poster");
+    int before = web_route.written;
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        request.query = rows[i].query;
+        assert_int_equal(web_route_send(&request), rows[i].status);
+    }
+    assert_int_equal(web_route.written - before, 4); /* each name is a page, and an error is one */
+    web_route.board.place = BOARD_AWAY;
+    request.query = "place=Bar";
+    assert_int_equal(web_route_send(&request), 503);
+    request.query = "";
+    assert_int_equal(web_route_send(&request), 200);
+}
+
 /* The code of a language that was chosen opens the page in it, and so does that of each of two
  * languages. A language that is not there is none. */
 TEST_WITH(posters_carry_their_language, web_route_setup, NULL)

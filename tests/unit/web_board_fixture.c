@@ -79,6 +79,7 @@ static void answer_house(struct web_board_world *world, const struct hearsay_req
                          int fd)
 {
     static const struct hearsay_text labels[] = {{"place:bar", 9}, {"place:hall", 10}};
+    static const struct hearsay_text names[] = {{"The bar", 7}, {"The hall", 8}};
     struct hearsay_response response = {.id = request->id};
     const struct hearsay_bytes *phone = &request->asker.on_behalf;
     if (request->kind != HEARSAY_REQUEST_WATCH && request->kind != HEARSAY_REQUEST_UNWATCH) {
@@ -110,6 +111,9 @@ static void answer_house(struct web_board_world *world, const struct hearsay_req
         response.kind = HEARSAY_RESPONSE_HERE_LABELS;
         response.here_labels.labels = labels;
         response.here_labels.label_count = 2;
+        response.here_labels.name = names[0];
+        response.here_labels.places = names;
+        response.here_labels.place_count = request->here.places ? 2 : 0;
         break;
     case HEARSAY_REQUEST_WATCH:
         if (world->holds_watches) {
@@ -330,6 +334,8 @@ void web_board_on_done(void *context, const struct board_reply *reply)
     }
     if (reply->place != NULL) {
         (void)snprintf(told->place, sizeof(told->place), "%s", reply->place);
+        (void)snprintf(told->name, sizeof(told->name), "%s",
+                       reply->place_name != NULL ? reply->place_name : "");
     }
 }
 
@@ -373,6 +379,14 @@ struct web_board_told web_board_place(struct web_board *fixture, const struct ht
 {
     struct web_board_told told = {.count = 0};
     board_place(fixture->board, "", client, web_board_on_done, &told);
+    web_board_wait(fixture, &told);
+    return told;
+}
+
+struct web_board_told web_board_places(struct web_board *fixture, const struct http_address *client)
+{
+    struct web_board_told told = {.count = 0};
+    board_places(fixture->board, "", client, web_board_on_done, &told);
     web_board_wait(fixture, &told);
     return told;
 }

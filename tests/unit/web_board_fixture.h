@@ -64,6 +64,7 @@ struct web_board_told {
     bool is_text[WEB_BOARD_PER_PAGE];
     char text[16];
     char place[64];
+    char name[16]; /* of the place */
     int64_t age_ms;
     uint64_t retry_after_ms;
     char why[128];
@@ -155,12 +156,15 @@ struct http_address web_board_phone(uint8_t last);
 /* Asks for a list, and waits for it. */
 struct web_board_told web_board_list(struct web_board *fixture, const struct view *view);
 
-/* The same on behalf of a phone (NULL: nobody); for one message; and for the labels of a place. */
+/* The same on behalf of a phone (NULL: nobody); for one message; for the labels of a place; and for
+ * the names of all places. */
 struct web_board_told web_board_list_for(struct web_board *fixture, const struct view *view,
                                          const struct http_address *client);
 struct web_board_told web_board_get(struct web_board *fixture, const uint8_t *id,
                                     const struct http_address *client);
 struct web_board_told web_board_place(struct web_board *fixture, const struct http_address *client);
+struct web_board_told web_board_places(struct web_board *fixture,
+                                       const struct http_address *client);
 
 /* Writes, and waits for what becomes of it. */
 struct web_board_told web_board_write(struct web_board *fixture, const struct board_write *write);

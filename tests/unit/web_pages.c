@@ -53,6 +53,9 @@ struct page web_pages_page(const struct web_pages_values *values, const struct l
     }
     *view = (struct view){.order = VIEW_NEWEST, .before_ms = INT64_MAX};
     (void)snprintf(view->language, sizeof(view->language), "%s", lang_tag(lang));
+    if (values->place_name != NULL) {
+        (void)snprintf(view->place_name, sizeof(view->place_name), "%s", values->place_name);
+    }
     return (struct page){
         .lang = lang,
         .title = values->title,

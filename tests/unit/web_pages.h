@@ -16,6 +16,7 @@ struct web_pages_values {
     struct topics offered; /* message i has those whose bits i has */
     const char *media_type;
     const char *title;
+    const char *place_name; /* NULL: the place has none */
     const char *name;
     const char *operator_name;
     const char *contact;

@@ -115,6 +115,7 @@ static void board_reply_with(board_done *done, void *context, enum board_outcome
         .message = outcome == BOARD_DONE ? &message : NULL,
         .stored = outcome == BOARD_DONE ? &stored : NULL,
         .place = outcome == BOARD_DONE ? "place:bar\n" : NULL,
+        .place_name = "The bar",
     };
 
     done(context, &reply);
@@ -166,6 +167,17 @@ void board_place(struct board *unused, const char *host, const struct http_addre
     (void)host;
     (void)client;
     board_reply_with(done, context, web_route.board.place);
+}
+
+void board_places(struct board *unused, const char *host, const struct http_address *client,
+                  board_done *done, void *context)
+{
+    struct board_reply reply = {.outcome = web_route.board.place, .place = "Bar\nThe hall\n"};
+
+    (void)unused;
+    (void)host;
+    (void)client;
+    done(context, &reply);
 }
 
 void board_list(struct board *unused, const struct view *view, const struct http_address *client,

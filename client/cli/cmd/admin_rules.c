@@ -380,6 +380,7 @@ const struct cli_command command_admin_accept = {
 struct notice_options {
     const char *host;
     const char *lang;
+    const char *place;
     struct args_moment until;
     uint32_t drop;
     bool json;
@@ -394,6 +395,11 @@ static void print_notice(const struct cli *cli, const struct hearsay_house_notic
     (void)fprintf(cli->out.stream, "%" PRIu32 "  %-24s  %-5s  ", notice->number,
                   notice->until_ms != 0 ? until : "no end",
                   notice->lang.text != NULL ? notice->lang.text : "-");
+    if (notice->place.text != NULL) {
+        (void)fputs("at ", cli->out.stream);
+        out_text(&cli->out, notice->place.text, 0);
+        (void)fputs(": ", cli->out.stream);
+    }
     out_text(&cli->out, notice->text.text, 0);
     (void)fputc('\n', cli->out.stream);
 }
@@ -421,6 +427,8 @@ static const struct args_option notice_options[] = {
              "ends by itself: 6h (from now) or 2026-11-20T14:00Z"),
     ARGS_ROW("lang", 0, ARGS_TEXT, struct notice_options, lang, "LANG",
              "language of the text, such as de or pt-BR"),
+    ARGS_ROW("place", 0, ARGS_TEXT, struct notice_options, place, "NAME",
+             "shown at this place only, by its name in here_map"),
     ARGS_RANGE("drop", 0, ARGS_NUMBER, struct notice_options, drop, "NUMBER", 1, UINT32_MAX,
                "take this notice down"),
     ARGS_ROW("host", 0, ARGS_TEXT, struct notice_options, host, "HOST", "where (the first host)"),
@@ -434,6 +442,7 @@ static int notice_run(struct cli *cli, void *options)
                                       .notice = {.host = hearsay_text(chosen->host),
                                                  .text = hearsay_text(text),
                                                  .lang = hearsay_text(chosen->lang),
+                                                 .place = hearsay_text(chosen->place),
                                                  .drop = chosen->drop}};
     if ((text != NULL) == (chosen->drop != 0)) {
         return cli_misuse(cli, "a text to put up, or --drop and a number, is needed: one of them");
@@ -459,7 +468,8 @@ const struct cli_command command_admin_notice = {
         "The page for phones shows it above all messages, from the house; no guest can write\n"
         "there. One line of up to 500 bytes; at most five at a host. The same text again gets\n"
         "the new end. Prints all notices that there are then.\n",
-    .examples = "  hearsay admin notice 'The bar closes at one.' --until 3h --lang en\n"
+    .examples = "  hearsay admin notice 'Last orders.' --place 'Main stage'\n"
+                "  hearsay admin notice 'The bar closes at one.' --until 3h --lang en\n"
                 "  hearsay admin notice --drop 1\n",
     CLI_OPTIONS(notice_options, struct notice_options),
     .words_max = 1,
@@ -484,8 +494,10 @@ const struct cli_command command_admin_notices = {
     .name = "admin notices",
     .summary = "list what the house says",
     .arguments = "[OPTION]...",
-    .details = "The number, the end, the language and the text of each notice, oldest first.\n"
-               "admin notice --drop takes the number.\n",
+    .details =
+        "The number, the end, the language, the place if it is shown at one only, and the text\n"
+        "of each notice, oldest first.\n"
+        "admin notice --drop takes the number.\n",
     .examples = "  hearsay admin notices\n",
     CLI_OPTIONS(notices_options, struct notice_options),
     .run = notices_run,

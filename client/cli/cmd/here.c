@@ -20,6 +20,7 @@ struct here_options {
     uint32_t rounds; /* 0: the file's, or ROUNDS_DEFAULT for a new one */
     const char *host;
     const char *profile;
+    bool places;
     bool json;
 };
 
@@ -33,6 +34,8 @@ static const struct args_option here_options[] = {
              "whose profile a new memory takes (the first host)"),
     ARGS_ROW("profile", 0, ARGS_TEXT, struct here_options, profile, "PROFILE",
              "that profile, without asking a server: v1:512/4"),
+    ARGS_ROW("places", 0, ARGS_FLAG, struct here_options, places, NULL,
+             "the names of the server's places instead, one a line"),
     ARGS_ROW("json", 0, ARGS_FLAG, struct here_options, json, NULL, "one line of JSON"),
 };
 
@@ -88,41 +91,53 @@ static int here_remember(const struct cli *cli, const struct here_options *optio
     return code;
 }
 
-static int print_json(const struct cli *cli, const struct hearsay_host *host,
-                      const struct hearsay_here_labels *here)
+static json_t *json_texts(const struct hearsay_text *texts, size_t count)
 {
-    json_t *labels = json_array();
-    for (size_t i = 0; i < here->label_count; i++) {
-        out_json_append(&labels, json_string(here->labels[i].text));
+    json_t *array = json_array();
+    for (size_t i = 0; i < count; i++) {
+        out_json_append(&array, json_string(texts[i].text));
     }
-    return cli_print_json(cli, json_pack("{s:s, s:o}", "host", host->name, "labels", labels));
+    return array;
+}
+
+static int print_json(const struct cli *cli, const struct hearsay_host *host,
+                      const struct hearsay_here_labels *here, bool places)
+{
+    json_t *texts = places ? json_texts(here->places, here->place_count)
+                           : json_texts(here->labels, here->label_count);
+    return cli_print_json(cli, json_pack("{s:s, s:s*, s:o}", "host", host->name, "name",
+                                         here->name.text, places ? "places" : "labels", texts));
 }
 
 static int print_labels(const struct cli *cli, const struct here_options *options,
                         const struct hearsay_host *host)
 {
-    const struct hearsay_request request = {.kind = HEARSAY_REQUEST_HERE,
-                                            .here.host = hearsay_text(host->name)};
+    const struct hearsay_request request = {
+        .kind = HEARSAY_REQUEST_HERE,
+        .here = {.host = hearsay_text(host->name), .places = options->places}};
     const struct hearsay_response *response = NULL;
     int code = cli_ask(cli, &request, &response);
     if (code != CLI_DONE) {
         return code;
     }
     const struct hearsay_here_labels *here = &response->here_labels;
+    const struct hearsay_text *texts = options->places ? here->places : here->labels;
+    size_t count = options->places ? here->place_count : here->label_count;
     if (options->json) {
-        code = print_json(cli, host, here);
+        code = print_json(cli, host, here, options->places);
     }
-    for (size_t i = 0; i < here->label_count && !options->json; i++) {
-        out_text(&cli->out, here->labels[i].text, 0);
+    for (size_t i = 0; i < count && !options->json; i++) {
+        out_text(&cli->out, texts[i].text, 0);
         (void)fputc('\n', cli->out.stream);
     }
-    if (here->label_count == 0) {
-        cli_complain(cli, "the access point does not say what is around it");
+    if (count == 0) {
+        cli_complain(cli, options->places ? "the server has no places with names"
+                                          : "the access point does not say what is around it");
     }
-    return code == CLI_DONE && here->label_count == 0 ? CLI_NEGATIVE : code;
+    return code == CLI_DONE && count == 0 ? CLI_NEGATIVE : code;
 }
 
-/* Without --memory: prints the labels that the access point sends. */
+/* Without --memory: prints the labels that the access point sends, or the names of places. */
 static int here_show(struct cli *cli, const struct here_options *options)
 {
     const struct hearsay_host *host = NULL;
@@ -151,6 +166,9 @@ static int here_run(struct cli *cli, void *options)
     bool given = sensed_given(&chosen->sensed);
     if (chosen->memory == NULL && (given || chosen->rounds != 0 || chosen->profile != NULL)) {
         return cli_misuse(cli, "where to remember is missing: --memory FILE");
+    }
+    if (chosen->memory != NULL && chosen->places) {
+        return cli_misuse(cli, "--memory and --places exclude each other");
     }
     if (chosen->memory == NULL) {
         return here_show(cli, chosen);
@@ -185,7 +203,9 @@ const struct cli_command command_here = {
     .arguments = "[--memory FILE [CONTEXT...]] [OPTION]...",
     .details =
         "Prints the labels of what the access point says is around it, one a line: what\n"
-        "deposit, query and watch add to their contexts. Exit code 1: none.\n\n"
+        "deposit, query and watch add to their contexts. With --places it prints the names of\n"
+        "all places that the server tells apart, which hearsay admin notice and list take.\n"
+        "Exit code 1: none.\n\n"
         "With --memory it remembers. CONTEXT is any of --label, --wifi, --scan, --at, --time\n"
         "and --topic, together; without any it is what the access point says. Each call is a\n"
         "round. What was there in a round stays in the memory for R rounds, and goes by itself\n"

@@ -277,9 +277,9 @@ void out_json_payload(json_t **object, const char *media_type, const uint8_t *pa
 
 json_t *out_json_notice(const struct hearsay_house_notice *notice)
 {
-    json_t *object = json_pack("{s:I, s:s, s:s*, s:o}", "notice", (json_int_t)notice->number,
-                               "text", notice->text.text, "lang", notice->lang.text, "since",
-                               out_json_time(notice->since_ms));
+    json_t *object = json_pack("{s:I, s:s, s:s*, s:s*, s:o}", "notice", (json_int_t)notice->number,
+                               "text", notice->text.text, "lang", notice->lang.text, "place",
+                               notice->place.text, "since", out_json_time(notice->since_ms));
     if (notice->until_ms != 0) {
         out_json_set(&object, "until", out_json_time(notice->until_ms));
     }

@@ -258,18 +258,44 @@ struct answer *answer_of_labels(const struct hearsay_host *host,
                                 const struct hearsay_here_labels *here)
 {
     char place[VIEW_PLACE_BYTES];
+    const char *name = here->name.text != NULL ? here->name.text : "";
     struct hearsay_context *context = NULL;
     struct answer *answer = NULL;
 
     if (hearsay_context_new(&context, NULL) == HEARSAY_OK &&
         take_labels(host, here, context) == HEARSAY_OK) {
         write_place(context, place);
-        answer = calloc(1, sizeof(*answer) + strlen(place) + 1);
+        answer = calloc(1, sizeof(*answer) + strlen(place) + 1 + strlen(name) + 1);
     }
     hearsay_context_free(context);
     if (answer != NULL) {
-        answer->place = strcpy((char *)(answer + 1), place);
+        char *room = (char *)(answer + 1);
+
+        answer->place = text_own(place, &room);
+        answer->place_name = text_own(name, &room);
     }
+    return answer;
+}
+
+struct answer *answer_of_places(const struct hearsay_here_labels *here)
+{
+    size_t bytes = 1;
+
+    for (size_t i = 0; i < here->place_count; i++) {
+        bytes += here->places[i].length + 1;
+    }
+    struct answer *answer = calloc(1, sizeof(*answer) + bytes);
+    if (answer == NULL) {
+        return NULL;
+    }
+    char *room = (char *)(answer + 1);
+    answer->place = room;
+    for (size_t i = 0; i < here->place_count; i++) {
+        memcpy(room, here->places[i].text, here->places[i].length);
+        room += here->places[i].length;
+        *room++ = '\n';
+    }
+    *room = '\0';
     return answer;
 }
 

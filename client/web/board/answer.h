@@ -10,6 +10,7 @@ struct answer {
     struct board_list list; /* now_ms and age_ms are left to the caller */
     struct board_message message;
     const char *place;
+    const char *place_name; /* NULL or "": none */
 };
 
 /* How many of the results are not sealed. */
@@ -33,9 +34,13 @@ void answer_begin_older(struct answer *answer, const struct hearsay_results *wid
 
 struct answer *answer_of_message(const struct hearsay_got *got);
 
-/* The labels of `here` that clients of the host add to a context. NULL: no memory. */
+/* The labels of `here` that clients of the host add to a context, and the name of the place. NULL:
+ * no memory. */
 struct answer *answer_of_labels(const struct hearsay_host *host,
                                 const struct hearsay_here_labels *here);
+
+/* The names of all places. NULL: no memory. */
+struct answer *answer_of_places(const struct hearsay_here_labels *here);
 
 /* Fills a message that borrows from `result`. False: the message is sealed, of a group. */
 bool answer_borrow(const struct hearsay_result *result, struct board_message *out_message);

@@ -9,8 +9,9 @@
 
 void asks_init(struct asks *asks, size_t views)
 {
-    *asks = (struct asks){.limits = {views, ASK_GETS_MAX, ASK_GETS_MAX, ASK_PLACES_MAX},
-                          .kept = {views, ASK_GETS_MAX, ASK_GETS_MAX, ASK_PLACES_KEPT}};
+    *asks =
+        (struct asks){.limits = {views, ASK_GETS_MAX, ASK_GETS_MAX, ASK_PLACES_MAX, ASK_GETS_MAX},
+                      .kept = {views, ASK_GETS_MAX, ASK_GETS_MAX, ASK_PLACES_KEPT, ASK_GETS_MAX}};
 }
 
 static void ask_free(struct ask *ask)
@@ -45,6 +46,8 @@ static bool same_question(const struct ask *a, const struct ask *b)
     case ASK_GET:
     case ASK_ANSWERS:
         return memcmp(a->id, b->id, sizeof(a->id)) == 0 && strcmp(a->host, b->host) == 0;
+    case ASK_PLACES:
+        return strcmp(a->host, b->host) == 0;
     default:
         return http_peer_equals(&a->client, &b->client) && strcmp(a->host, b->host) == 0;
     }
@@ -265,7 +268,8 @@ void ask_give_answer(struct ask *ask, int64_t now_ms, int64_t clock_ms)
     answer->list.age_ms = now_ms - ask->answered_ms;
     reply.list = ask->kind == ASK_LIST || ask->kind == ASK_ANSWERS ? &answer->list : NULL;
     reply.message = ask->kind == ASK_GET ? &answer->message : NULL;
-    reply.place = ask->kind == ASK_PLACE ? answer->place : NULL;
+    reply.place = answer->place;
+    reply.place_name = answer->place_name;
     ask_give(ask, &reply, NULL);
 }
 

@@ -9,7 +9,7 @@
 #include "client/web/board/answer.h"
 #include "client/web/board/queue.h"
 
-enum ask_kind { ASK_LIST, ASK_GET, ASK_ANSWERS, ASK_PLACE, ASK_KINDS };
+enum ask_kind { ASK_LIST, ASK_GET, ASK_ANSWERS, ASK_PLACE, ASK_PLACES, ASK_KINDS };
 
 enum {
     ASK_GETS_MAX = 64,

@@ -127,7 +127,7 @@ static struct ask *next_ask(const struct board *board)
     const size_t *under_way = board->asks.under_way;
     struct ask *ask = NULL;
 
-    if (under_way[ASK_GET] + under_way[ASK_ANSWERS] + under_way[ASK_PLACE] <
+    if (under_way[ASK_GET] + under_way[ASK_ANSWERS] + under_way[ASK_PLACE] + under_way[ASK_PLACES] <
         BOARD_SMALL_AT_A_TIME) {
         ask = asks_next(&board->asks, false);
     }
@@ -172,7 +172,8 @@ static void board_send(struct board *board)
 
 static bool is_current(const struct board *board, const struct ask *ask)
 {
-    int64_t most_ms = ask->kind == ASK_PLACE ? PLACE_MS : (int64_t)board->options.cache_ms;
+    bool is_of_places = ask->kind == ASK_PLACE || ask->kind == ASK_PLACES;
+    int64_t most_ms = is_of_places ? PLACE_MS : (int64_t)board->options.cache_ms;
 
     return ask->answer != NULL && ask->is_fresh && loop_now(board) - ask->answered_ms <= most_ms;
 }
@@ -261,6 +262,15 @@ void board_place(struct board *board, const char *host, const struct http_addres
     struct ask key = {.kind = ASK_PLACE, .client = *client};
 
     (void)snprintf(key.host, sizeof(key.host), "%s", host != NULL ? host : "");
+    board_ask(board, &key, done, context);
+}
+
+void board_places(struct board *board, const char *host, const struct http_address *client,
+                  board_done *done, void *context)
+{
+    struct ask key = {.kind = ASK_PLACES, .client = *client};
+
+    (void)snprintf(key.host, sizeof(key.host), "%s", host);
     board_ask(board, &key, done, context);
 }
 
@@ -402,7 +412,9 @@ static void take_answer(struct board *board, struct ask *ask, const struct hears
         answer = answer_of_message(&reply->response.got);
         break;
     case HEARSAY_RESPONSE_HERE_LABELS:
-        answer = host != NULL ? answer_of_labels(host, &reply->response.here_labels) : NULL;
+        answer = ask->kind == ASK_PLACES ? answer_of_places(&reply->response.here_labels)
+                 : host != NULL          ? answer_of_labels(host, &reply->response.here_labels)
+                                         : NULL;
         break;
     default: /* an error */
         ask->is_fresh = false;
@@ -444,6 +456,7 @@ static void on_replied(void *context, const struct hearsay_reply *reply)
     if (reply->response.kind == HEARSAY_RESPONSE_HERE_CHANGED) {
         board->version++;
         asks_drop_answers(&board->asks, ASK_PLACE);
+        asks_drop_answers(&board->asks, ASK_PLACES);
         watch_end_places(board);
         return;
     }

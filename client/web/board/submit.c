@@ -44,8 +44,9 @@ static int submit_get(struct board *board, const struct ask *ask, uint64_t *out_
 static int submit_here(struct board *board, const struct ask *ask, uint64_t *out_ticket,
                        struct hearsay_error *error)
 {
-    const struct hearsay_request request = {.kind = HEARSAY_REQUEST_HERE,
-                                            .here.host = hearsay_text(query_host(ask->host))};
+    const struct hearsay_request request = {
+        .kind = HEARSAY_REQUEST_HERE,
+        .here = {.host = hearsay_text(query_host(ask->host)), .places = ask->kind == ASK_PLACES}};
 
     return hearsay_submit(link_server(board->link), &request, out_ticket, error);
 }

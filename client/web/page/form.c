@@ -391,6 +391,19 @@ static void form_write_languages(struct html *html, const struct page *page)
     html_raw(html, "</p></noscript>\n");
 }
 
+/* Writes where a message is shown, if that place has a name, who can read it, and how long. */
+static void form_write_who(struct html *html, const struct page *page, const struct page_form *form)
+{
+    bool has_name = page->view->place_name[0] != '\0';
+
+    if (has_name) {
+        lang_write(html, page->lang, "form.place", page->view->place_name, NULL);
+        html_raw(html, " ");
+    }
+    lang_write_with_until(html, page->lang, has_name ? "form.gone" : "form.who",
+                          form->ttl_default_s, false);
+}
+
 void page_write_form(struct html *html, const struct page *page, const struct page_form *form,
                      const struct page_error *error)
 {
@@ -409,7 +422,7 @@ void page_write_form(struct html *html, const struct page *page, const struct pa
     if (is_answer) {
         lang_write(html, page->lang, "answer.who", NULL, NULL);
     } else {
-        lang_write_with_until(html, page->lang, "form.who", form->ttl_default_s, false);
+        form_write_who(html, page, form);
     }
     if (form->is_found_around && !is_answer) {
         lang_write_between(html, page->lang, " ", "form.around", "");

@@ -16,12 +16,6 @@ enum {
     FORMAT_UUID_GROUPS = 5
 };
 
-/* Whether a notice is over that hearsayd, which is away, would not show any more. */
-static bool notice_is_over(const struct page *page, const struct hearsay_house_notice *notice)
-{
-    return notice->until_ms != 0 && notice->until_ms <= page->now_ms;
-}
-
 /* --- text ------------------------------------------------------------------------------------- */
 
 static void text_write_line(struct html *html, const struct page *page, const char *key)
@@ -34,7 +28,7 @@ static void text_write_notices(struct html *html, const struct page *page)
     for (size_t i = 0; i < page->notice_count; i++) {
         const struct hearsay_house_notice *notice = &page->notices[i];
 
-        if (notice_is_over(page, notice)) {
+        if (!page_has_notice(page, notice)) {
             continue;
         }
         html_raw(html, "\n");
@@ -162,7 +156,7 @@ static void json_write_notices(struct html *html, const struct page *page)
     for (size_t i = 0; i < page->notice_count; i++) {
         const struct hearsay_house_notice *notice = &page->notices[i];
 
-        if (notice_is_over(page, notice)) {
+        if (!page_has_notice(page, notice)) {
             continue;
         }
         html_raw(html, is_first ? "{\"notice\":" : ",{\"notice\":");

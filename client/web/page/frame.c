@@ -58,6 +58,7 @@ void page_write_href(struct html *html, const struct page *page, const char *pat
     href_add(html, "h=", page->view->host, &is_first);
     href_add(html, "l=", page->view->language, &is_first);
     href_add(html, "and=", strcmp(path, "/poster") == 0 ? page->view->second : "", &is_first);
+    href_add(html, "place=", strcmp(path, "/poster") == 0 ? page->view->place_name : "", &is_first);
     if (page->view->at[0] != '\0') { /* says `a`, too */
         href_add(html, "at=", page->view->at, &is_first);
     } else {
@@ -331,14 +332,31 @@ static void page_begin_document(struct html *html, const struct page *page, cons
     head_write_languages(html, page, path);
 }
 
-void page_begin(struct html *html, const struct page *page, const char *heading, const char *path)
+/* Writes a document up to the inside of <main>. */
+static void page_begin_main(struct html *html, const struct page *page, const char *heading,
+                            const char *path)
 {
     page_begin_document(html, page, heading, path);
     html_raw(html, "<p><a class=\"place\"");
     page_write_view_href(html, page->view);
     html_between(html, "><bdi>", page->title,
                  "</bdi></a></p>\n</header>\n<main id=\"main\" tabindex=\"-1\">\n");
+}
+
+void page_begin(struct html *html, const struct page *page, const char *heading, const char *path)
+{
+    page_begin_main(html, page, heading, path);
     lang_write_element(html, page->lang, "h1", NULL, heading);
+}
+
+void page_begin_poster(struct html *html, const struct page *page)
+{
+    page_begin_main(html, page, "poster.heading", "/poster");
+    if (page->view->place_name[0] != '\0') {
+        html_between(html, "<h1 class=\"where\"><bdi>", page->view->place_name, "</bdi></h1>\n");
+    } else {
+        lang_write_element(html, page->lang, "h1", NULL, "poster.heading");
+    }
 }
 
 /* Writes what the page is, in a line. */
@@ -357,6 +375,9 @@ void page_begin_list(struct html *html, const struct page *page)
     html_raw(html, "<div>\n<h1><a");
     page_write_href(html, page, "/", NULL);
     html_between(html, "><bdi>", page->title, "</bdi></a></h1>\n");
+    if (page->view->place_name[0] != '\0') {
+        html_between(html, "<p class=\"where\"><bdi>", page->view->place_name, "</bdi></p>\n");
+    }
     subtitle_write(html, page);
     html_raw(html, "</div>\n</header>\n<main id=\"main\" tabindex=\"-1\">\n");
 }

@@ -19,6 +19,9 @@ void page_begin(struct html *html, const struct page *page, const char *heading,
  * page is. */
 void page_begin_list(struct html *html, const struct page *page);
 
+/* The same for the poster, whose <h1> is the name of the place that it is for, if it has one. */
+void page_begin_poster(struct html *html, const struct page *page);
+
 /* Begins and ends a document without style, script and links to other pages. */
 void page_begin_bare(struct html *html, const struct page *page, const char *heading);
 void page_end_bare(struct html *html);
@@ -95,6 +98,10 @@ void page_write_items(struct html *html, const struct page *page, const struct b
  * button with the text of `key` when there are new messages. Both stand above the page, so that no
  * text moves. */
 void page_begin_news(struct html *html, const struct page *page, const char *key);
+
+/* Whether a notice is shown: it is for the reader's place, and it is not over, as it may be while
+ * hearsayd is away. */
+bool page_has_notice(const struct page *page, const struct hearsay_house_notice *notice);
 
 /* Turns the view of a list into that of the next page, with older messages. False: there is none.
  */

@@ -460,6 +460,12 @@ static void list_write_pages(struct html *html, const struct page *page,
     }
 }
 
+bool page_has_notice(const struct page *page, const struct hearsay_house_notice *notice)
+{
+    return (notice->until_ms == 0 || notice->until_ms > page->now_ms) &&
+           view_is_at(page->view, notice->place.text);
+}
+
 /*
  * What the operator says. Nothing of a guest is ever written into this region. It is there without
  * notices, too, hidden, for the script, which fills it when there are some.
@@ -470,14 +476,14 @@ static void list_write_house(struct html *html, const struct page *page)
     size_t shown = 0;
 
     for (size_t i = 0; i < page->notice_count; i++) {
-        shown += notices[i].until_ms == 0 || notices[i].until_ms > page->now_ms;
+        shown += page_has_notice(page, &notices[i]);
     }
     html_raw(html, "<section class=\"card house\" id=\"house\" aria-live=\"polite\"");
     html_raw(html, shown == 0 ? " hidden>\n" : ">\n");
     lang_write_element(html, page->lang, "h2", NULL, "house.heading");
     for (size_t i = 0; i < page->notice_count; i++) {
-        if (notices[i].until_ms != 0 && notices[i].until_ms <= page->now_ms) {
-            continue; /* hearsayd is away */
+        if (!page_has_notice(page, &notices[i])) {
+            continue;
         }
         html_raw(html, "<p dir=\"auto\"");
         if (notices[i].lang.text != NULL) {

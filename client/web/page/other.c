@@ -292,7 +292,7 @@ void page_write_poster(struct html *html, const struct page *page, const struct 
     bool has_join = poster->ssid != NULL && poster->ssid[0] != '\0';
     bool has_second = poster->second != NULL && poster->second_svg != NULL;
 
-    page_begin(html, page, "poster.heading", "/poster");
+    page_begin_poster(html, page);
     poster_write_choices(html, page, poster);
     html_raw(html, has_second ? "<div class=\"poster two\">\n" : "<div class=\"poster\">\n");
     poster_write_text(html, page, poster, "poster.intro");

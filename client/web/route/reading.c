@@ -124,7 +124,8 @@ static void list_done(void *context, const struct board_reply *reply)
                                 form.accept,           (uint64_t)form.accept_until_ms,
                                 visit->format};
     const char *host = visit->format == VISIT_FEED ? visit->request->host : "";
-    const char *const texts[] = {visit->view.language, page.store, page.here, host};
+    const char *const texts[] = {visit->view.language, page.store, page.here, host,
+                                 visit->view.place_name};
     const struct sheet_parts parts = {numbers, sizeof(numbers) / sizeof(numbers[0]), texts,
                                       sizeof(texts) / sizeof(texts[0]),
                                       1 + router_now_ms(router) / SECOND_MS};
@@ -446,15 +447,81 @@ static void write_poster(void *context, struct html *html)
         });
 }
 
-void reading_poster(struct visit *visit)
+static void answer_poster(struct visit *visit)
 {
+    const struct lang *second = poster_second(visit);
     char name[POSTER_NAME_BYTES];
 
-    if (fixed_view(visit)) {
-        const struct lang *second = poster_second(visit);
+    (void)snprintf(name, sizeof(name), "poster %s", second != NULL ? lang_tag(second) : "");
+    visit_answer_fixed(visit, name, &(struct http_answer){.status = 200}, NULL, write_poster);
+}
 
-        (void)snprintf(name, sizeof(name), "poster %s", second != NULL ? lang_tag(second) : "");
-        visit_answer_fixed(visit, name, &(struct http_answer){.status = 200}, NULL, write_poster);
+/* Whether one of the lines is `name`. */
+static bool lines_have(const char *lines, const char *name)
+{
+    size_t length = strlen(name);
+
+    while (*lines != '\0') {
+        size_t line = strcspn(lines, "\n");
+
+        if (line == length && memcmp(lines, name, length) == 0) {
+            return true;
+        }
+        lines += line + 1;
+    }
+    return false;
+}
+
+/* The sheet says no name that is not the operator's, because anybody can write a link to it. */
+static void poster_places_done(void *context, const struct board_reply *reply)
+{
+    struct visit *visit = context;
+
+    if (reply->outcome != BOARD_DONE) {
+        visit->view.place_name[0] = '\0';
+        visit_fail_reply(visit, reply);
+    } else if (!lines_have(reply->place, visit->view.place_name)) {
+        visit->view.place_name[0] = '\0';
+        visit_fail(visit, 404, &(struct page_error){.notice = PAGE_FIELD, .field = "place"});
+    } else {
+        answer_poster(visit);
+    }
+}
+
+/* Reads `place` of the query, the name of the place that the sheet is for. False: it is too long
+ * for a name, or memory is out. */
+static bool read_poster_place(struct visit *visit)
+{
+    char text[VIEW_URL_BYTES + 1];
+    struct form form;
+    const struct form_field *field;
+
+    (void)snprintf(text, sizeof(text), "%s", visit->request->query); /* view_read took it */
+    if (!form_read(text, strlen(text), &form)) {
+        return false;
+    }
+    field = form_find(&form, "place");
+    if (field == NULL) {
+        return true;
+    }
+    return (size_t)snprintf(visit->view.place_name, sizeof(visit->view.place_name), "%s",
+                            field->value) < sizeof(visit->view.place_name);
+}
+
+void reading_poster(struct visit *visit)
+{
+    if (!fixed_view(visit)) {
+        return;
+    }
+    if (!read_poster_place(visit)) {
+        visit->view.place_name[0] = '\0';
+        visit_fail(visit, 404, &(struct page_error){.notice = PAGE_FIELD, .field = "place"});
+    } else if (visit->view.place_name[0] == '\0') {
+        answer_poster(visit);
+    } else {
+        visit_name_host(visit);
+        board_places(visit->router->board, visit->view.host, &visit->request->client,
+                     poster_places_done, visit);
     }
 }
 

@@ -105,6 +105,7 @@ void visit_take_place(struct visit *visit, const struct board_reply *reply)
         return;
     }
     memcpy(visit->view.place, reply->place, strlen(reply->place) + 1);
+    (void)snprintf(visit->view.place_name, sizeof(visit->view.place_name), "%s", reply->place_name);
     if (welcome != NULL && visit_find_host(visit) != NULL) {
         live_write_store(welcome, visit_host(visit), visit->view.place, visit->here);
     }
@@ -281,8 +282,15 @@ void visit_answer_fixed(struct visit *visit, const char *name, const struct http
     view_write(&visit->view, url);
     const uint64_t numbers[] = {(uintptr_t)page.lang, page.ttl_max_s, shown->notice,
                                 shown->seconds,       shown->excess,  shown->is_excess_of_bytes};
-    const char *const texts[] = {name,       url,          visit->view.language, visit->view.at,
-                                 page.store, shown->field, shown->sentence,      shown->host};
+    const char *const texts[] = {name,
+                                 url,
+                                 visit->view.language,
+                                 visit->view.at,
+                                 page.store,
+                                 shown->field,
+                                 shown->sentence,
+                                 shown->host,
+                                 visit->view.place_name};
     const struct sheet_parts parts = {numbers, sizeof(numbers) / sizeof(numbers[0]), texts,
                                       sizeof(texts) / sizeof(texts[0]), 0};
     visit_answer_sheet(visit, head, sheets_take(&visit->router->sheets, &parts, write, &fixed));

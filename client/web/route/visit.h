@@ -86,8 +86,8 @@ bool visit_is_elsewhere(const struct visit *visit);
 /* The host of one message: `at` of the view, else its `host`. */
 const char *visit_host_at(const struct visit *visit);
 
-/* Takes the labels of the reader's place, which may be none, into the view. Does nothing where they
- * are not known. */
+/* Takes the labels of the reader's place, which may be none, and its name into the view. Does
+ * nothing where they are not known. */
 void visit_take_place(struct visit *visit, const struct board_reply *reply);
 
 /* Fill what every page has, and the form. The structs borrow from the visit. */

@@ -98,23 +98,39 @@ static bool check_gone(const struct ask *ask, const struct hearsay_gone *gone,
     return true;
 }
 
-/* Whether the bytes are a language, a zero byte, and a line of text. */
-static bool is_notice(const struct hearsay_bytes *value)
+/* Whether the bytes are a line of text: UTF-8 without control characters. */
+static bool is_line(const uint8_t *line, size_t length)
 {
-    const uint8_t *zero = value->count > 0 ? memchr(value->data, 0, value->count) : NULL;
-    size_t lang = zero != NULL ? (size_t)(zero - value->data) : 0;
-    size_t length = zero != NULL ? value->count - lang - 1 : 0;
-
-    if (lang > LIMIT_LANGUAGE_BYTES || length < 1 || length > LIMIT_NOTICE_BYTES) {
-        return false;
-    }
-    for (size_t at = 0, bytes = 0; at < value->count; at += bytes) {
-        bytes = at == lang ? 1 : label_character((const char *)value->data + at, value->count - at);
-        if (bytes == 0 || (at != lang && (value->data[at] < 0x20 || value->data[at] == 0x7f))) {
+    for (size_t i = 0; i < length; i++) {
+        if (line[i] < 0x20 || line[i] == 0x7f) {
             return false;
         }
     }
-    return true;
+    return label_is_utf8((const char *)line, length);
+}
+
+/* Whether the bytes are a language, a zero byte, and a line of text; and perhaps a zero byte and
+ * the name of a place. */
+static bool is_notice(const struct hearsay_bytes *value)
+{
+    static const struct {
+        size_t least;
+        size_t most;
+    } parts[] = {{0, LIMIT_LANGUAGE_BYTES}, {1, LIMIT_NOTICE_BYTES}, {1, LIMIT_PLACE_NAME_BYTES}};
+    const uint8_t *at = value->data;
+    const uint8_t *end = at + value->count;
+    size_t count = 0;
+
+    for (; at != NULL && at <= end && count < sizeof(parts) / sizeof(parts[0]); count++) {
+        const uint8_t *zero = memchr(at, 0, (size_t)(end - at));
+        size_t length = (size_t)((zero != NULL ? zero : end) - at);
+
+        if (length < parts[count].least || length > parts[count].most || !is_line(at, length)) {
+            return false;
+        }
+        at += length + 1;
+    }
+    return count >= 2 && at > end;
 }
 
 static bool check_rule(const struct ask *ask, const struct hearsay_rule_state *rule,
