@@ -3,8 +3,7 @@
  * client: the private contents of a struct hearsay: the protocol state, the socket, and the replies
  * that are kept for hearsay_next. Only for files of libhearsay and its tests.
  */
-#ifndef CLIENT_CALL_CLIENT_H
-#define CLIENT_CALL_CLIENT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -116,5 +115,3 @@ int client_await(struct hearsay *server, uint64_t ticket, int timeout_ms,
  */
 int client_fill_query(const struct hearsay_query *query, struct hearsay_query *out_query,
                       struct hearsay_error *error);
-
-#endif

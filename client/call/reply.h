@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reply: checks and completes decoded responses. No I/O. */
-#ifndef CLIENT_CALL_REPLY_H
-#define CLIENT_CALL_REPLY_H
+#pragma once
 
 #include "client/hearsay.h"
 #include "proto/arena.h"
@@ -24,5 +23,3 @@ int reply_translate_welcome(const struct msg_welcome *welcome, struct arena *are
 
 /* Copies an epoch. */
 void reply_translate_epoch(const struct hearsay_epoch_info *from, struct hearsay_epoch *out_epoch);
-
-#endif

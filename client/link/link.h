@@ -3,8 +3,7 @@
  * link: one connection to hearsayd on the loop. Connects in the background and gives replies to its
  * owner. A hearsayd that is silent for LINK_SILENCE_MS, although it owes an answer, counts as lost.
  */
-#ifndef CLIENT_LINK_LINK_H
-#define CLIENT_LINK_LINK_H
+#pragma once
 
 #include <uv.h>
 
@@ -44,5 +43,3 @@ void link_close(struct link *link);
 
 /* The same, but the connection is given to the caller: hearsay_close. */
 struct hearsay *link_detach(struct link *link);
-
-#endif

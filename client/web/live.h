@@ -6,8 +6,7 @@
  * hearsayd's clock. Who comes again with an id of this store gets what came since and is in
  * the list; an id of another store is answered by `event: gone`.
  */
-#ifndef CLIENT_WEB_LIVE_H
-#define CLIENT_WEB_LIVE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -46,5 +45,3 @@ size_t live_stream_count(const struct live *live);
  */
 void live_begin(struct live *live, struct http_exchange *exchange,
                 const struct http_request *request, const struct view *view);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* qr: QR codes, by libqrencode. */
-#ifndef CLIENT_WEB_QR_H
-#define CLIENT_WEB_QR_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -30,5 +29,3 @@ int qr_terminal(const char *text, char *out_text);
  * text is longer.
  */
 bool qr_wifi_text(const char *ssid, const char *password, char *out_text);
-
-#endif

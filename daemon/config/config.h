@@ -7,8 +7,7 @@
  * and reports the wrong lines. config_finish then sets what is left open, and checks the rules
  * about several keys.
  */
-#ifndef DAEMON_CONFIG_CONFIG_H
-#define DAEMON_CONFIG_CONFIG_H
+#pragma once
 
 #include <stdio.h>
 
@@ -248,5 +247,3 @@ int config_check_reload(const struct config *running, const struct config *fresh
  * as a comment. Default listeners may be comments, because config_finish adds them again.
  */
 void config_print(const struct config *config, FILE *out);
-
-#endif

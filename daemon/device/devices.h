@@ -13,8 +13,7 @@
  *
  * Everything happens on the loop's thread.
  */
-#ifndef DAEMON_DEVICE_DEVICES_H
-#define DAEMON_DEVICE_DEVICES_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/socket.h>
@@ -69,5 +68,3 @@ enum device_answer {
  * calls. */
 enum device_answer devices_find(struct devices *devices, const struct device_query *query,
                                 uint64_t *out_device);
-
-#endif

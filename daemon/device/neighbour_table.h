@@ -8,8 +8,7 @@
  * this program grow by that. When our table is full, it leaves further addresses out and says that
  * it is incomplete, until it has been filled again from the kernel's table.
  */
-#ifndef DAEMON_DEVICE_NEIGHBOUR_TABLE_H
-#define DAEMON_DEVICE_NEIGHBOUR_TABLE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -123,5 +122,3 @@ bool neighbour_table_is_incomplete(const struct neighbour_table *table);
 
 /* The number of entries. */
 uint32_t neighbour_table_count(const struct neighbour_table *table);
-
-#endif

@@ -12,8 +12,7 @@
  *   upkeep.c            regular work: expiry, saving the clock, arranging indexes
  *   service.c           looks up hosts, remembers payloads, counts work
  */
-#ifndef DAEMON_HOST_SERVICE_H
-#define DAEMON_HOST_SERVICE_H
+#pragma once
 
 #include "daemon/host/arrange.h"
 #include "daemon/host/cache.h"
@@ -494,5 +493,3 @@ void host_groups_shift(struct host *host, int64_t from_ms, int64_t by_ms);
 bool host_groups_turn(struct service *service);
 
 void host_groups_deinit(struct host *host);
-
-#endif

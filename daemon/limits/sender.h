@@ -22,8 +22,7 @@
  * This module reads no clock and makes no random numbers: the caller passes the time and the key.
  * Not thread-safe.
  */
-#ifndef DAEMON_LIMITS_SENDER_H
-#define DAEMON_LIMITS_SENDER_H
+#pragma once
 
 #include <sys/socket.h>
 
@@ -173,5 +172,3 @@ struct account *sender_account(struct sender *sender);
  * (service_take_turn). The caller changes the number. NULL: `sender` is the shared sender, which
  * stands for all addresses without a place in the table. */
 uint64_t *sender_turn(struct sender *sender);
-
-#endif

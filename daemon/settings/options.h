@@ -5,8 +5,7 @@
  * --help (-h). A program may add its own options. If a program has presets, --print-config may be
  * followed by the name of one.
  */
-#ifndef DAEMON_SETTINGS_OPTIONS_H
-#define DAEMON_SETTINGS_OPTIONS_H
+#pragma once
 
 #include "daemon/settings/table.h"
 
@@ -233,5 +232,3 @@ int settings_finish_output(const struct settings_program *program);
  * that is refused (SETTINGS_REFUSED) is a matter of the configuration.
  */
 int settings_fail_start(int rc, const char *reason);
-
-#endif

@@ -5,8 +5,7 @@
  *
  * One thread at a time uses a store_database. Results of type int are SQLite's codes.
  */
-#ifndef DAEMON_STORE_DATABASE_H
-#define DAEMON_STORE_DATABASE_H
+#pragma once
 
 #include <sqlite3.h>
 
@@ -303,5 +302,3 @@ int store_database_require_transaction(const struct store_database *database);
  * on.
  */
 int store_database_fail_damaged(struct persist_op *op);
-
-#endif

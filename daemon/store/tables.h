@@ -3,8 +3,7 @@
  * store_tables: the tables of the database, in the version STORE_VERSION. Results are
  * SQLite's codes.
  */
-#ifndef DAEMON_STORE_TABLES_H
-#define DAEMON_STORE_TABLES_H
+#pragma once
 
 #include <sqlite3.h>
 
@@ -187,5 +186,3 @@ int store_tables_check(sqlite3 *db);
  * damaged, and *out_what names it. Other codes are errors.
  */
 int store_tables_check_rows(sqlite3 *db, const char **out_what);
-
-#endif

@@ -3,8 +3,7 @@
  * config: the configuration of hearsay-bridge. The table of keys (table.c) describes all keys. By
  * this table, daemon/settings parses, checks and prints configurations.
  */
-#ifndef CLIENT_BRIDGE_SETUP_CONFIG_H
-#define CLIENT_BRIDGE_SETUP_CONFIG_H
+#pragma once
 
 #include <stdio.h>
 
@@ -84,5 +83,3 @@ uint64_t bridge_head_ms(void);
 
 /* Writes the configuration as a file. Parsing this file gives the same configuration. */
 void bridge_config_print(const struct bridge_config *config, FILE *out);
-
-#endif

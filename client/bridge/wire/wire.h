@@ -8,8 +8,7 @@
  * wire: what arrives is handed to the loop, in the order of arrival. All functions are called on
  * the loop, and all callbacks run there.
  */
-#ifndef CLIENT_BRIDGE_WIRE_WIRE_H
-#define CLIENT_BRIDGE_WIRE_WIRE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -176,5 +175,3 @@ struct ack {
 
 /* False: the bytes are no such answer. */
 bool ack_read(const void *bytes, size_t size, struct ack *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* inner: what board.c, submit.c and watch.c share. */
-#ifndef CLIENT_WEB_BOARD_INNER_H
-#define CLIENT_WEB_BOARD_INNER_H
+#pragma once
 
 #include "client/link/link.h"
 #include "client/web/board.h"
@@ -61,5 +60,3 @@ bool watch_reply(struct board *board, const struct hearsay_reply *reply);
 void watch_end_all(struct board *board);
 void watch_end_places(struct board *board);
 void watch_tick(struct board *board);
-
-#endif

@@ -4,8 +4,7 @@
  * goes in this round, the second one in the next. When a queue is full, the newest thing of the
  * sender with most gives way to a newcomer (core/base/fair.h).
  */
-#ifndef CLIENT_WEB_BOARD_QUEUE_H
-#define CLIENT_WEB_BOARD_QUEUE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -50,5 +49,3 @@ struct queue_item *queue_victim(const struct queue *queue, struct queue_item *ne
 
 /* What waits since before a time; NULL: nothing. O(items). */
 struct queue_item *queue_find_late(const struct queue *queue, int64_t before_ms);
-
-#endif

@@ -4,8 +4,7 @@
  * hearsayd alone decides how often a sender may ask or write; whoever comes earlier than it said is
  * answered from here, and takes no place in a queue.
  */
-#ifndef CLIENT_WEB_BOARD_REFUSED_H
-#define CLIENT_WEB_BOARD_REFUSED_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,5 +38,3 @@ void refused_note(struct refused *refused, const struct http_address *client,
 /* Whether a client comes earlier than hearsayd said; then *out_error is as hearsayd's error. */
 bool refused_has(const struct refused *refused, const struct http_address *client, int64_t now_ms,
                  struct hearsay_error *out_error);
-
-#endif

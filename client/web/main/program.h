@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* program: the parts of hearsay-web together: start, reload, end. */
-#ifndef CLIENT_WEB_MAIN_PROGRAM_H
-#define CLIENT_WEB_MAIN_PROGRAM_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -46,5 +45,3 @@ int program_start(struct program *program, const struct settings_program *page,
 
 /* Serves until SIGTERM or SIGINT, and frees everything. */
 void program_run(struct program *program);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* router: what all requests share. On the loop's thread. */
-#ifndef CLIENT_WEB_ROUTE_ROUTER_H
-#define CLIENT_WEB_ROUTE_ROUTER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -59,5 +58,3 @@ struct router;
  */
 void metrics_answer(const struct router *router, struct http_exchange *exchange,
                     const struct http_request *request);
-
-#endif

@@ -4,8 +4,7 @@
  * table, daemon/settings parses, checks and prints configurations. These functions turn text into a
  * struct. They open no socket and start nothing.
  */
-#ifndef CLIENT_WEB_SETUP_CONFIG_H
-#define CLIENT_WEB_SETUP_CONFIG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -152,5 +151,3 @@ bool web_prefix_has(const struct web_config_prefix *prefix, uint8_t family, cons
 /* Whether a text is a hash of a password that takes no more than WEB_CONFIG_HASH_PASSES and
  * WEB_CONFIG_HASH_MEMORY to check. */
 bool web_hash_is_ours(const char *hash);
-
-#endif
