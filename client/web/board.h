@@ -7,14 +7,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <uv.h>
-
-#include "client/hearsay.h"
 #include "client/web/http.h"
 #include "client/web/topics.h"
 #include "client/web/view.h"

@@ -12,15 +12,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <uv.h>
-
-#include "client/web/http.h"
 #include "client/web/http_peer.h"
-#include "core/base/alloc.h"
 
 struct sockaddr;
 struct MHD_Connection;

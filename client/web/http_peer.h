@@ -2,9 +2,6 @@
 /* http_peer: addresses of clients, and which of them are one sender. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include <sys/socket.h>
 
 #include "client/web/http.h"

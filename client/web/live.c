@@ -3,12 +3,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "client/web/form.h"
-#include "client/web/http_peer.h"
 #include "client/web/live_inner.h"
-#include "core/base/alloc.h"
 #include "core/base/err.h"
 #include "daemon/system/list.h"
 

@@ -8,11 +8,7 @@
  */
 #pragma once
 
-#include <stddef.h>
-
 #include "client/web/board.h"
-#include "client/web/http.h"
-#include "client/web/view.h"
 
 struct live;
 

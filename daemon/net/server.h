@@ -13,8 +13,6 @@
  */
 #pragma once
 
-#include <uv.h>
-
 #include "daemon/config/options.h"
 #include "daemon/net/listener.h"
 #include "daemon/net/server_tls.h"

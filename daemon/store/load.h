@@ -7,8 +7,6 @@
  */
 #pragma once
 
-#include <sqlite3.h>
-
 #include "daemon/store/numbers.h"
 #include "daemon/store/persist.h"
 

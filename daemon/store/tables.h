@@ -5,8 +5,6 @@
  */
 #pragma once
 
-#include <sqlite3.h>
-
 #include "daemon/store/statement.h"
 
 /* --- table ------------------------------------------------------------------------------------ */

@@ -9,8 +9,6 @@
  */
 #pragma once
 
-#include <uv.h>
-
 #include "client/bridge/ask/inner.h"
 #include "client/link/link.h"
 

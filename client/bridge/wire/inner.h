@@ -2,9 +2,6 @@
 /* inner: the parts of wire.h, for wire.c and their tests. */
 #pragma once
 
-#include <nats/nats.h>
-#include <uv.h>
-
 #include "client/bridge/wire/wire.h"
 
 /* --- inbound ---------------------------------------------------------------------------------- */

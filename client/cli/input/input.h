@@ -2,8 +2,6 @@
 /* input: what commands read from their options and from files, and what they make of it. */
 #pragma once
 
-#include <jansson.h>
-
 #include "client/cli/base/cli.h"
 #include "client/cli/input/jsonline.h"
 #include "client/hearsay.h"

@@ -9,13 +9,10 @@
  * first, who pays for the answer that others get, too. Where hearsayd refuses that client, the
  * question is asked for the next one who waits.
  */
-#include "client/web/board.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <sodium.h>
 
 #include "client/web/board/inner.h"
 #include "client/web/board/pool.h"

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "client/link/link.h"
-#include "client/web/board.h"
 #include "client/web/board/ask.h"
 #include "client/web/board/refused.h"
 

@@ -10,7 +10,6 @@
 #include "client/web/moderate/moderate.h"
 #include "client/web/route/router.h"
 #include "client/web/route/ticks.h"
-#include "client/web/setup/config.h"
 #include "client/web/setup/options.h"
 #include "daemon/system/runtime.h"
 

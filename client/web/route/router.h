@@ -2,19 +2,14 @@
 /* router: what all requests share. On the loop's thread. */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include <uv.h>
 
 #include "client/web/board.h"
-#include "client/web/http.h"
 #include "client/web/live.h"
 #include "client/web/portal.h"
 #include "client/web/route/names.h"
 #include "client/web/route/nonce.h"
 #include "client/web/route/sheet.h"
-#include "client/web/setup/config.h"
 
 enum { ROUTER_STATICS_BYTES = 24 };
 

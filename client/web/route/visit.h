@@ -5,13 +5,9 @@
  */
 #pragma once
 
-#include "client/web/board.h"
 #include "client/web/form.h"
-#include "client/web/html.h"
-#include "client/web/http.h"
 #include "client/web/lang.h"
 #include "client/web/page.h"
-#include "client/web/route/nonce.h"
 #include "client/web/route/router.h"
 #include "client/web/route/secret.h"
 #include "client/web/view.h"

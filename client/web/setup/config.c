@@ -4,11 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/web/lang.h"
 #include "client/web/setup/table.h"
 #include "client/web/setup/types.h"
 #include "daemon/settings/options.h"
-#include "daemon/settings/table.h"
 
 /* What is not in the table. */
 static void defaults_moderate(struct web_config *config)

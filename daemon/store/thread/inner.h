@@ -7,7 +7,6 @@
  */
 #pragma once
 
-#include <sqlite3.h>
 #include <uv.h>
 
 #include "daemon/store/database.h"
