@@ -3,7 +3,6 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 
 enum { QR_TEXT_BYTES = 512, QR_SVG_BYTES = 16 * 1024 };
 

@@ -7,7 +7,6 @@
 #pragma once
 
 #include "core/base/alloc.h"
-#include "core/profile/profile.h"
 #include "daemon/config/schedule.h"
 #include "daemon/store/persist.h"
 

@@ -2,8 +2,6 @@
 /* program: the parts of hearsay-web together: start, reload, end. */
 #pragma once
 
-#include <stdbool.h>
-
 #include <uv.h>
 
 #include "client/web/main/inner.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/web/setup/config.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "client/web/setup/table.h"
