@@ -21,14 +21,13 @@
 #include <uv.h>
 
 #include "core/base/alloc.h"
+#include "daemon/system/keyed_hash.h"
 
 struct devices;
 
-enum { DEVICES_KEY_BYTES = 16 };
-
 /*
  * Opens the neighbour table and reads it once. `alloc` and `loop` are borrowed. The numbers of
- * devices depend on `key` (DEVICES_KEY_BYTES, copied); NULL: on a random one. If the system does
+ * devices depend on `key` (KEYED_HASH_KEY_BYTES, copied); NULL: on a random one. If the system does
  * not give the table, logs a warning, and devices_find answers DEVICE_NONE to everything. Returns
  * 0 or -ERR_NOMEM.
  */

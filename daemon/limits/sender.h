@@ -30,8 +30,9 @@
 #include "core/base/bucket.h"
 #include "core/base/fair.h"
 #include "daemon/limits/account.h"
+#include "daemon/system/keyed_hash.h"
 
-enum { SENDERS_KEY_BYTES = 16, SENDERS_WIDE = 16 };
+enum { SENDERS_WIDE = 16 };
 
 enum sender_kind {
     SENDER_IPV4,
@@ -81,8 +82,8 @@ struct sender;
 
 /* Makes a table with places for `capacity` (1 to 2^30) senders. Borrows `alloc`. Returns 0 or
  * -ERR_NOMEM. */
-int senders_new(const struct alloc *alloc, uint32_t capacity, const uint8_t key[SENDERS_KEY_BYTES],
-                struct senders **out_senders);
+int senders_new(const struct alloc *alloc, uint32_t capacity,
+                const uint8_t key[KEYED_HASH_KEY_BYTES], struct senders **out_senders);
 void senders_free(struct senders *senders); /* NULL is fine; no sender has a connection */
 
 /* Forgets senders that have no connection and full buckets. Looks at some thousands, and goes on

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sodium.h>
+
 #include "client/web/board/inner.h"
 #include "client/web/board/pool.h"
 #include "client/web/board/query.h"

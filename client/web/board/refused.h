@@ -9,10 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <sodium.h>
-
 #include "client/hearsay.h"
 #include "client/web/http.h"
+#include "daemon/system/keyed_hash.h"
 
 enum {
     REFUSED_MAX = 1024,     /* senders of which a refusal is remembered */
@@ -21,7 +20,7 @@ enum {
 
 /* No address is kept: `sender` is a keyed hash. Times are by the loop's clock. */
 struct refused {
-    uint8_t key[crypto_shorthash_KEYBYTES];
+    uint8_t key[KEYED_HASH_KEY_BYTES];
     struct {
         uint64_t sender;
         int64_t until_ms;
