@@ -42,7 +42,7 @@ static struct usage caps_of_host(const struct host *host)
 
 static struct usage caps_of_server(const struct service *service)
 {
-    return (struct usage){service->config.limits.messages_max, service->config.limits.bytes_max};
+    return (struct usage){service->config.limits.messages, service->config.limits.bytes};
 }
 
 static uint64_t room_larger(uint64_t a, uint64_t b)
@@ -255,8 +255,7 @@ uint64_t room_next_ms(const struct room_wish *wish, const struct room *room)
     int64_t now_ms = service_now_ms(service);
     int64_t next_ms = INT64_MAX;
 
-    if (wish->bytes > wish->host->config.bytes_max ||
-        wish->bytes > service->config.limits.bytes_max) {
+    if (wish->bytes > wish->host->config.bytes_max || wish->bytes > service->config.limits.bytes) {
         return 0;
     }
     for (size_t i = 0; i < service->host_count; i++) {
