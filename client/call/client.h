@@ -5,8 +5,6 @@
  */
 #pragma once
 
-#include <stdint.h>
-
 #include "client/net/conn.h"
 #include "client/net/secure.h"
 

@@ -7,8 +7,6 @@
  */
 #pragma once
 
-#include <stdint.h>
-
 #include "client/hearsay.h"
 #include "core/base/alloc.h"
 

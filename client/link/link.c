@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/link/link.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 

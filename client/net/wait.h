@@ -5,8 +5,6 @@
  */
 #pragma once
 
-#include <stdint.h>
-
 #include "client/hearsay.h"
 
 /* Returns the deadline that is timeout_ms (0 or more) from now. */

@@ -2,10 +2,6 @@
 /* form: names and values of a query or of a form's body (application/x-www-form-urlencoded). */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "client/hearsay.h"
 
 enum { FORM_FIELDS_MAX = 24 };

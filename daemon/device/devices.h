@@ -15,7 +15,6 @@
  */
 #pragma once
 
-#include <stdint.h>
 #include <sys/socket.h>
 
 #include <uv.h>

@@ -10,8 +10,6 @@
  */
 #pragma once
 
-#include <stdint.h>
-
 #include "core/base/alloc.h"
 #include "daemon/system/keyed_hash.h"
 

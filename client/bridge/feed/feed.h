@@ -5,9 +5,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "client/hearsay.h"
 #include "proto/letter.h"
 

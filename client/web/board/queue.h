@@ -6,9 +6,6 @@
  */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "client/web/http.h"
 #include "core/base/fair.h"
 

@@ -6,9 +6,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "client/hearsay.h"
 #include "client/web/http.h"
 #include "daemon/system/keyed_hash.h"

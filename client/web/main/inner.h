@@ -2,8 +2,6 @@
 /* inner: what the files of this folder use of one another, one part for each. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
 #include "client/web/http.h"

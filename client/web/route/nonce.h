@@ -6,9 +6,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "client/web/http.h"
 
 enum { NONCE_KEY_BYTES = 32, NONCE_TEXT_BYTES = 33 };

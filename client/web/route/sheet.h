@@ -8,10 +8,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "client/web/html.h"
 
 enum { SHEETS_MAX = 48, SHEET_KEY_BYTES = 16 };

@@ -8,9 +8,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include <uv.h>
 
 #include "client/web/http_peer.h"
