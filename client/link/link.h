@@ -24,9 +24,9 @@ struct link_events {
 };
 
 /*
- * Begins to connect; timeout_ms of `options` is ignored. `events` is borrowed for as long as the
- * link lives. No callback runs before the function returns. HEARSAY_OK, or an error of
- * hearsay_connect_begin.
+ * Begins to connect; timeout_ms of `options` is ignored, and 0 will do for the rest. `events` is
+ * borrowed for as long as the link lives. No callback runs before the function returns. HEARSAY_OK,
+ * or an error of hearsay_connect_begin, with NULL as *out_link.
  */
 int link_open(uv_loop_t *loop, const struct hearsay_connect *options,
               const struct link_events *events, void *context, struct link **out_link,
