@@ -112,7 +112,7 @@ struct settings_program {
     /* What --check-config checks besides, such as users: writes warnings to `out`. Returns 0, or
      * another number with a line for each error in out_reason (SETTINGS_REASON_BYTES). */
     int (*check)(void *config, FILE *out, char *out_reason);
-    /* Writes a configuration in the form of a file. */
+    /* Writes a configuration in the form of a file. NULL: it has the keys of `section` only. */
     void (*print)(const void *config, FILE *out);
 };
 

@@ -183,8 +183,3 @@ const char *web_config_warning(const struct web_config *config)
     }
     return NULL;
 }
-
-void web_config_print(const struct web_config *config, FILE *out)
-{
-    settings_print_section(&web_table, config->section, NULL, config, out);
-}

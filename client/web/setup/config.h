@@ -132,9 +132,6 @@ const char *web_config_rules(const struct web_config *config, const struct lang 
  */
 const char *web_config_warning(const struct web_config *config);
 
-/* Writes the configuration as a file. Parsing this file gives the same configuration. */
-void web_config_print(const struct web_config *config, FILE *out);
-
 /* Writes a listener in the form of a file (WEB_CONFIG_LISTENER_BYTES). */
 void web_listener_print(const struct web_config_listener *listener, char *out);
 
