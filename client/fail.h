@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fail: functions that fill a struct hearsay_error. Only for files of libhearsay. */
-#ifndef CLIENT_FAIL_H
-#define CLIENT_FAIL_H
+#pragma once
 
 #include "client/hearsay.h"
 
@@ -24,5 +23,3 @@ int fail_set_refused(struct hearsay_error *error, const struct msg_error *refusa
 
 /* Says that memory is out. Returns HEARSAY_ERR_NOMEM. */
 int fail_set_nomem(struct hearsay_error *error);
-
-#endif

@@ -12,8 +12,7 @@
  * sees either the old file or the new file, also after a crash. keep_read_text and keep_write_text
  * are for text files without this format.
  */
-#ifndef CLIENT_KEEP_H
-#define CLIENT_KEEP_H
+#pragma once
 
 #include "client/hearsay.h"
 #include "proto/bytes.h"
@@ -80,5 +79,3 @@ void keep_put_u64(uint8_t *out, uint64_t value);
 int keep_append_u32(struct bytes *bytes, uint32_t value);
 uint32_t keep_u32(const uint8_t *bytes);
 uint64_t keep_u64(const uint8_t *bytes);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* now: reads the monotonic clock and the wall clock. Only for files of libhearsay and its tests. */
-#ifndef CLIENT_NOW_H
-#define CLIENT_NOW_H
+#pragma once
 
 #include <stdint.h>
 
@@ -13,5 +12,3 @@ int64_t now_monotonic_ms(void);
 
 /* The wall clock of this machine, as Unix time. This clock may be wrong and may go back. */
 int64_t now_unix_ms(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* commands: what hearsayd does instead of serving: --check-config and --restore. */
-#ifndef DAEMON_COMMANDS_H
-#define DAEMON_COMMANDS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -36,5 +35,3 @@ int preflight(const struct config *config, int64_t now_ms, FILE *out, char *out_
  */
 int restore_run(const struct config *config, const char *file, FILE *out, uint64_t *out_messages,
                 char *out_reason);
-
-#endif

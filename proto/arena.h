@@ -4,8 +4,7 @@
  * message. An arena has a limit, because a few bytes of a frame can make protobuf-c allocate much
  * memory.
  */
-#ifndef PROTO_ARENA_H
-#define PROTO_ARENA_H
+#pragma once
 
 #include "core/base/alloc.h"
 
@@ -43,5 +42,3 @@ void *arena_take_zeroed(struct arena *arena, size_t count, size_t bytes);
  * that has at most 64 KiB. Overwrites what was handed out of this block.
  */
 void arena_reset(struct arena *arena);
-
-#endif

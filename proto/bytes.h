@@ -2,8 +2,7 @@
 /*
  * bytes: a growable array of bytes, for output that is built piece by piece.
  */
-#ifndef PROTO_BYTES_H
-#define PROTO_BYTES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -36,5 +35,3 @@ int bytes_append(struct bytes *bytes, const void *data, size_t count);
  * Moves the bytes that remain.
  */
 void bytes_consume(struct bytes *bytes, size_t count);
-
-#endif

@@ -10,8 +10,7 @@
  * calls frame_decoder_commit, and then frame_next until there is no whole frame. The decoder
  * allocates memory for bytes that are read, not for the length that a header claims.
  */
-#ifndef PROTO_FRAME_H
-#define PROTO_FRAME_H
+#pragma once
 
 #include <stdint.h>
 
@@ -77,5 +76,3 @@ void frame_decoder_release(struct frame_decoder *decoder);
 
 /* Writes the header of a frame of `length` bytes, 1 .. LIMIT_FRAME_BYTES_MAX. */
 void frame_write_header(uint8_t out_header[4], size_t length);
-
-#endif

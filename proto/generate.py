@@ -73,8 +73,7 @@ struct hearsay_text {
 };"""
 LETTERS_TOP = """\
 /* Made by proto/generate.py from bridge.proto. */
-#ifndef PROTO_LETTERS_H
-#define PROTO_LETTERS_H
+#pragma once
 
 #include "proto/msg.h\""""
 VALUE = r"[A-Z][A-Z0-9_]*|\d+"
@@ -336,7 +335,6 @@ class Schema:
         for envelope in self.of_file[path]:
             if envelope.name in ENVELOPES:
                 yield from self.envelope(envelope)
-        yield "\n#endif"
 
     def struct(self, message):
         yield ""
@@ -511,7 +509,7 @@ class Schema:
         return [message for message in messages if message in wanted]
 
     def sizes_header(self, path):
-        yield ('/* Made by proto/generate.py from hearsay.proto. */\n#ifndef PROTO_SIZES_H\n#define PROTO_SIZES_H\n\n'
+        yield ('/* Made by proto/generate.py from hearsay.proto. */\n#pragma once\n\n'
                '#include <stddef.h>\n\n#include "proto/msg.h"\n')
         yield ("/*\n * The most bytes of a message within another one, with its tag and length, but without the messages\n"
                " * and lists that it holds, and without its texts and bytes, whose tags and lengths count. Bytes whose\n"
@@ -524,7 +522,6 @@ class Schema:
         yield "};\n\n/* The exact bytes of a message, without its tag and length. */"
         yield from (f"size_t codec_size_{message.snake}(const {message.struct()} *message);"
                     for message in self.sized(path))
-        yield "\n#endif"
 
     def most_bytes(self, field):
         """The most bytes of a field; a length takes at most 3, because a frame is below 2^21."""
@@ -595,7 +592,7 @@ def main():
     hearsay, bridge, folder = sys.argv[1:]
     schema = Schema([hearsay, bridge])
     made = {
-        "messages.h": schema.header(hearsay, MESSAGES_TOP),
+        "messages.h": [*schema.header(hearsay, MESSAGES_TOP), "\n#endif"],
         "letters.h": schema.header(bridge, LETTERS_TOP),
         "tables.c": schema.tables(),
         "sizes.h": schema.sizes_header(hearsay),

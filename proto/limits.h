@@ -4,8 +4,7 @@
  * in Welcome has the limits that a server's configuration sets. Where this file has a limit, no
  * server sets it higher. Sizes are in bytes, counts in elements.
  */
-#ifndef PROTO_LIMITS_H
-#define PROTO_LIMITS_H
+#pragma once
 
 enum {
     LIMIT_VERSION = 1,            /* the protocol version spoken */
@@ -75,5 +74,3 @@ enum {
     LIMIT_UNKNOWN_RESPONSE = 8192, /* in a response: a few in each of its results */
     LIMIT_NESTING = 4              /* messages within messages */
 };
-
-#endif

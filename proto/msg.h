@@ -12,8 +12,7 @@
  * number of entries beside it: versions has version_count.
  * Units: _ms is Unix milliseconds (in retry_after_ms a duration), _s seconds, _ppm millionths.
  */
-#ifndef PROTO_MSG_H
-#define PROTO_MSG_H
+#pragma once
 
 #include "proto/limits.h"
 #include "proto/messages.h"
@@ -44,5 +43,3 @@ bool msg_change_has_content(const struct hearsay_change *change);
  * `capacity` >= 1 bytes. A text that does not fit is cut on a character boundary.
  */
 void msg_text_copy(char *out_text, size_t capacity, const char *text, size_t length);
-
-#endif

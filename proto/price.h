@@ -3,8 +3,7 @@
  * price: how many tokens a query costs at one host: hearsayd takes them from the sender of a query,
  * and hearsay-bridge from the neighbour that asks.
  */
-#ifndef PROTO_PRICE_H
-#define PROTO_PRICE_H
+#pragma once
 
 #include "proto/msg.h"
 
@@ -16,5 +15,3 @@ enum { PRICE_LOOKS = 3 }; /* hashes of slices, and slices, for a token */
  * not count.
  */
 uint32_t price_of_query(const struct hearsay_query *query);
-
-#endif

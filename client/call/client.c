@@ -7,7 +7,6 @@
 
 #include <sodium.h>
 
-#include "client/call/reply.h"
 #include "client/fail.h"
 #include "client/net/sock.h"
 #include "client/net/wait.h"

@@ -3,13 +3,8 @@
  * client: the private contents of a struct hearsay: the protocol state, the socket, and the replies
  * that are kept for hearsay_next. Only for files of libhearsay and its tests.
  */
-#ifndef CLIENT_CALL_CLIENT_H
-#define CLIENT_CALL_CLIENT_H
+#pragma once
 
-#include <stdint.h>
-
-#include "client/call/reply.h"
-#include "client/hearsay.h"
 #include "client/net/conn.h"
 #include "client/net/secure.h"
 
@@ -117,4 +112,22 @@ int client_await(struct hearsay *server, uint64_t ticket, int timeout_ms,
 int client_fill_query(const struct hearsay_query *query, struct hearsay_query *out_query,
                       struct hearsay_error *error);
 
-#endif
+/* --- reply.c: checks and completes decoded responses; no I/O ---------------------------------- */
+
+/*
+ * Completes a reply whose response was decoded: checks what the codec does not check, fills in what
+ * a sender may leave out, and sets `error`. Returns 0, or HEARSAY_ERR_PROTOCOL when something is
+ * missing or the response has a kind that hearsay_next and the other calls do not return.
+ */
+int reply_complete(struct hearsay_reply *reply, struct hearsay_error *out_error);
+
+/*
+ * Converts a decoded Welcome to public structs, which borrow from its arena. *out_hosts points to
+ * the hosts of *out_welcome, which the caller may change.
+ */
+int reply_translate_welcome(const struct msg_welcome *welcome, struct arena *arena,
+                            struct hearsay_welcome *out_welcome, struct hearsay_host **out_hosts,
+                            struct hearsay_error *out_error);
+
+/* Copies an epoch. */
+void reply_translate_epoch(const struct hearsay_epoch_info *from, struct hearsay_epoch *out_epoch);

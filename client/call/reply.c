@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/call/reply.h"
+#include "client/call/client.h"
 
 #include <string.h>
 

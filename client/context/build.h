@@ -5,10 +5,7 @@
  * stores the set of labels. None of these files does I/O or reads a clock, and labels do not depend
  * on the locale. Only for files of libhearsay and its tests. docs/contexts.md has the rules.
  */
-#ifndef CLIENT_CONTEXT_BUILD_H
-#define CLIENT_CONTEXT_BUILD_H
-
-#include <stdint.h>
+#pragma once
 
 #include "client/hearsay.h"
 #include "core/base/alloc.h"
@@ -97,5 +94,3 @@ int sightings_add(struct sightings *sightings, struct hearsay_context *context,
  * with v limited to 0 to 60.
  */
 int context_percent_to_dbm(int percent);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* context: encodes labels as a filter. No I/O. */
-#ifndef CLIENT_CONTEXT_CONTEXT_H
-#define CLIENT_CONTEXT_CONTEXT_H
+#pragma once
 
 #include "client/hearsay.h"
 #include "core/profile/profile.h"
@@ -53,5 +52,3 @@ int group_seal_with(const struct hearsay_group *group, const uint8_t *nonce,
  */
 void group_key_label(const struct hearsay_keys *keys, const char *label, size_t length,
                      uint8_t out_keyed[HEARSAY_KEY_BYTES]);
-
-#endif

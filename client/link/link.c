@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/link/link.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -133,6 +132,7 @@ int link_open(uv_loop_t *loop, const struct hearsay_connect *options,
     struct hearsay_connect connection = *options;
     struct link *link = calloc(1, sizeof(*link));
 
+    *out_link = NULL;
     if (link == NULL) {
         *out_error = (struct hearsay_error){.status = HEARSAY_ERR_NOMEM, .sentence = "no memory"};
         return HEARSAY_ERR_NOMEM;

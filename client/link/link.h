@@ -3,8 +3,7 @@
  * link: one connection to hearsayd on the loop. Connects in the background and gives replies to its
  * owner. A hearsayd that is silent for LINK_SILENCE_MS, although it owes an answer, counts as lost.
  */
-#ifndef CLIENT_LINK_LINK_H
-#define CLIENT_LINK_LINK_H
+#pragma once
 
 #include <uv.h>
 
@@ -25,9 +24,9 @@ struct link_events {
 };
 
 /*
- * Begins to connect; timeout_ms of `options` is ignored. `events` is borrowed for as long as the
- * link lives. No callback runs before the function returns. HEARSAY_OK, or an error of
- * hearsay_connect_begin.
+ * Begins to connect; timeout_ms of `options` is ignored, and 0 will do for the rest. `events` is
+ * borrowed for as long as the link lives. No callback runs before the function returns. HEARSAY_OK,
+ * or an error of hearsay_connect_begin, with NULL as *out_link.
  */
 int link_open(uv_loop_t *loop, const struct hearsay_connect *options,
               const struct link_events *events, void *context, struct link **out_link,
@@ -44,5 +43,3 @@ void link_close(struct link *link);
 
 /* The same, but the connection is given to the caller: hearsay_close. */
 struct hearsay *link_detach(struct link *link);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* address: parses the address of a server, and prints it. Does no DNS query. */
-#ifndef CLIENT_NET_ADDRESS_H
-#define CLIENT_NET_ADDRESS_H
+#pragma once
 
 #include "client/hearsay.h"
 
@@ -23,5 +22,3 @@ int address_parse(const char *text, struct address *out_address, struct hearsay_
 /* Prints a TCP address as HOST:PORT or [IPV6]:PORT. The file of known servers uses this form. */
 enum { ADDRESS_NAME_BYTES = 272 };
 void address_print(const struct address *address, char out_name[ADDRESS_NAME_BYTES]);
-
-#endif

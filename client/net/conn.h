@@ -10,8 +10,7 @@
  * stored in the slot with the index (ticket mod slot_count). Tickets ascend; a ticket whose slot is
  * still in use is skipped. So finding a request takes O(1).
  */
-#ifndef CLIENT_NET_CONN_H
-#define CLIENT_NET_CONN_H
+#pragma once
 
 #include "client/hearsay.h"
 #include "client/net/promise.h"
@@ -156,5 +155,3 @@ int conn_break(struct conn *conn, const struct hearsay_error *reason,
 
 /* Requests in flight that are not abandoned. */
 size_t conn_in_flight(const struct conn *conn);
-
-#endif

@@ -4,8 +4,7 @@
  * the requested order and within the requested distance. If the answer breaks a rule, the
  * connection becomes broken (conn.h).
  */
-#ifndef CLIENT_NET_PROMISE_H
-#define CLIENT_NET_PROMISE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -34,5 +33,3 @@ void promise_make(const struct hearsay_request *request, struct promise *out_pro
  * checked that `response` has the kind that answers the request.
  */
 const char *promise_broken(const struct promise *promise, const struct hearsay_response *response);
-
-#endif

@@ -3,8 +3,7 @@
  * secure: TLS on a socket, and the decision whether to trust the server. struct hearsay_tls
  * describes the rules of this decision. Only for files of libhearsay.
  */
-#ifndef CLIENT_NET_SECURE_H
-#define CLIENT_NET_SECURE_H
+#pragma once
 
 #include "client/hearsay.h"
 #include "proto/tls/tls.h"
@@ -74,5 +73,3 @@ int known_find(const char *path, const char *server, uint8_t out_pin[TLS_PIN_BYT
  */
 int known_add(const char *path, const char *server, const uint8_t pin[TLS_PIN_BYTES],
               struct hearsay_error *out_error);
-
-#endif

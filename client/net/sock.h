@@ -3,12 +3,7 @@
  * sock: connects, reads and writes non-blocking sockets. Deadlines are on the clock of
  * now_monotonic_ms.
  */
-#ifndef CLIENT_NET_SOCK_H
-#define CLIENT_NET_SOCK_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "client/hearsay.h"
 
@@ -74,5 +69,3 @@ int resolve_name(const char *host, const char *port, int64_t deadline_ms,
  * waiting and without a thread. Returns HEARSAY_ERR_ARGUMENT for a name. */
 int resolve_number(const char *host, const char *port, struct addrinfo **out_list,
                    struct hearsay_error *out_error);
-
-#endif

@@ -3,10 +3,7 @@
  * wait: waits for a file descriptor until a deadline. Deadlines are on the clock of
  * now_monotonic_ms.
  */
-#ifndef CLIENT_NET_WAIT_H
-#define CLIENT_NET_WAIT_H
-
-#include <stdint.h>
+#pragma once
 
 #include "client/hearsay.h"
 
@@ -21,5 +18,3 @@ enum { WAIT_TIMEOUT = 1 }; /* a named outcome: the deadline has passed */
  * Returns 0, WAIT_TIMEOUT or HEARSAY_ERR_SYSTEM.
  */
 int wait_for(int fd, short events, int64_t deadline_ms, struct hearsay_error *out_error);
-
-#endif

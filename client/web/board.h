@@ -5,17 +5,8 @@
  * speaks for the phone's address. So the limits are those of the phone. No function blocks. On the
  * loop's thread.
  */
-#ifndef CLIENT_WEB_BOARD_H
-#define CLIENT_WEB_BOARD_H
+#pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <uv.h>
-
-#include "client/hearsay.h"
 #include "client/web/http.h"
 #include "client/web/topics.h"
 #include "client/web/view.h"
@@ -205,5 +196,3 @@ void board_unwatch(struct board_watch *watch); /* no callback any more; NULL is 
 
 /* `done` of every request with this context is not called any more. */
 void board_forget(struct board *board, const void *context);
-
-#endif

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* form: names and values of a query or of a form's body (application/x-www-form-urlencoded). */
-#ifndef CLIENT_WEB_FORM_H
-#define CLIENT_WEB_FORM_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "client/hearsay.h"
 
@@ -49,5 +44,3 @@ extern const struct form_report_kind {
 
 /* The kind of a word; `word` NULL or unknown: 0. */
 enum hearsay_report_kind form_report_kind_of(const char *word);
-
-#endif

@@ -4,8 +4,7 @@
  * html_attribute or html_url, which escape. A writer that is out of memory or over its limit stays
  * so, and html_failed tells.
  */
-#ifndef CLIENT_WEB_HTML_H
-#define CLIENT_WEB_HTML_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -103,5 +102,3 @@ void html_hole(struct html *html, enum html_hole kind);
  * HTML_HOLE_BYTES hexadecimal digits; a kind that the page does not have may be "".
  */
 void html_fill(const struct html *html, const char *const values[HTML_HOLE_KINDS], char *bytes);
-
-#endif

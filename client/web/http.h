@@ -18,8 +18,7 @@
  *   - the client's address has no more connections than it may                       else closed
  *     (behind a proxy: 429)
  */
-#ifndef CLIENT_WEB_HTTP_H
-#define CLIENT_WEB_HTTP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -201,5 +200,3 @@ void http_stream_abort(struct http_stream *stream);
 /* Ends the stream. `closed` is called when the client has taken what waits, HTTP_ANSWER_SECONDS
  * later at most. */
 void http_stream_end(struct http_stream *stream);
-
-#endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
 
 #include <sys/epoll.h>
-#include <sys/socket.h>
 
 #include <netinet/in.h>
 

@@ -10,18 +10,9 @@
  * A stream takes its connection away from MHD, which would keep 9 KB for each: the connection gets
  * another descriptor for the socket, and MHD shuts down and closes a decoy.
  */
-#ifndef CLIENT_WEB_HTTP_INNER_H
-#define CLIENT_WEB_HTTP_INNER_H
+#pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <uv.h>
-
-#include "client/web/http.h"
 #include "client/web/http_peer.h"
-#include "core/base/alloc.h"
 
 struct sockaddr;
 struct MHD_Connection;
@@ -233,5 +224,3 @@ void http_request_keep_target(struct http_connection *connection, const char *ta
  */
 bool http_request_step(struct http_connection *connection, const char *method, const char *version,
                        const char *bytes, size_t count);
-
-#endif

@@ -4,15 +4,12 @@
  * is refused before MHD knows of it. MHD has an epoll descriptor, which the loop watches. MHD's own
  * timeout counts inactivity only and is off: `deadlines` closes whoever is late.
  */
-#include "client/web/http.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <sys/epoll.h>
-#include <sys/socket.h>
 
 #include <microhttpd.h>
 #include <netinet/in.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/web/http_peer.h"
 
-#include <string.h>
-
 #include <arpa/inet.h>
 #include <netinet/in.h>
 

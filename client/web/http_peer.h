@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* http_peer: addresses of clients, and which of them are one sender. */
-#ifndef CLIENT_WEB_HTTP_PEER_H
-#define CLIENT_WEB_HTTP_PEER_H
-
-#include <stdbool.h>
-#include <stddef.h>
+#pragma once
 
 #include <sys/socket.h>
 
@@ -47,5 +43,3 @@ bool http_peer_shares_sender(const struct http_address *a, const struct http_add
 
 /* Whether two clients are of one device; or, if no device is known, of one IPv6 /64. */
 bool http_peer_shares_network(const struct http_address *a, const struct http_address *b);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/web/http_inner.h"
 
-#include <string.h>
 #include <strings.h>
 
 #include <microhttpd.h>

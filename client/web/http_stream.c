@@ -3,12 +3,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <sys/epoll.h>
-#include <sys/socket.h>
 
 #include <netinet/in.h>
 #include <netinet/tcp.h>

@@ -4,12 +4,7 @@
  * text` a line, built in. A text may have {0}, {1} for values. A key with plurals has one line for
  * each CLDR category that the language has: key.one, key.few, key.many, key.other, ...
  */
-#ifndef CLIENT_WEB_LANG_H
-#define CLIENT_WEB_LANG_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "client/web/html.h"
 
@@ -96,5 +91,3 @@ extern const size_t lang_table_count;
 
 /* The CLDR category of a whole number in a language: zero, one, two, few, many or other. */
 const char *lang_category(const struct lang *lang, unsigned long long number);
-
-#endif

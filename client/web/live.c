@@ -3,13 +3,11 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "client/web/form.h"
-#include "client/web/http_peer.h"
 #include "client/web/live_inner.h"
-#include "core/base/alloc.h"
 #include "core/base/err.h"
+#include "core/base/least.h"
 #include "daemon/system/list.h"
 
 /* --- limits ----------------------------------------------------------------------------------- */
@@ -58,11 +56,6 @@ static bool streams_make_room(struct live *live, const struct live_stream *newco
 
 /* --- the whole -------------------------------------------------------------------------------- */
 
-static int64_t min_ms(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static int64_t max_ms(int64_t a, int64_t b)
 {
     return a > b ? a : b;
@@ -71,7 +64,7 @@ static int64_t max_ms(int64_t a, int64_t b)
 /* When a stream has something to do next. */
 static int64_t stream_next(const struct live_stream *stream)
 {
-    return min_ms(stream->began_ms + LIVE_LIFE_MS, stream->spoke_ms + LIVE_COMMENT_MS);
+    return least_i64(stream->began_ms + LIVE_LIFE_MS, stream->spoke_ms + LIVE_COMMENT_MS);
 }
 
 static void stream_tick(struct live_stream *stream, int64_t now_ms)
@@ -95,7 +88,7 @@ static int64_t view_tick(struct live_view *view, int64_t now_ms)
     }
     DL_FOREACH (view->streams, stream) {
         stream_tick(stream, now_ms);
-        next_ms = min_ms(next_ms, stream->is_ending ? INT64_MAX : stream_next(stream));
+        next_ms = least_i64(next_ms, stream->is_ending ? INT64_MAX : stream_next(stream));
     }
     live_list_tick(view, now_ms);
     live_list_tell_host(view);
@@ -105,8 +98,8 @@ static int64_t view_tick(struct live_view *view, int64_t now_ms)
     if (view->watch == NULL && now_ms >= view->watch_ms) {
         live_view_watch(view);
     }
-    next_ms = view->is_listing ? next_ms : min_ms(next_ms, view->list_ms);
-    return view->watch == NULL ? min_ms(next_ms, view->watch_ms) : next_ms;
+    next_ms = view->is_listing ? next_ms : least_i64(next_ms, view->list_ms);
+    return view->watch == NULL ? least_i64(next_ms, view->watch_ms) : next_ms;
 }
 
 /* Whether hearsayd's clock was set since the last tick. */
@@ -141,7 +134,7 @@ static void live_tick(uv_timer_t *timer)
             live_view_free(view);
             continue;
         }
-        next_ms = min_ms(next_ms, view_tick(view, live->ticked_ms));
+        next_ms = least_i64(next_ms, view_tick(view, live->ticked_ms));
         if (was_clock_set) {
             live_list_let_look(view);
         }

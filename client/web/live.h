@@ -6,14 +6,9 @@
  * hearsayd's clock. Who comes again with an id of this store gets what came since and is in
  * the list; an id of another store is answered by `event: gone`.
  */
-#ifndef CLIENT_WEB_LIVE_H
-#define CLIENT_WEB_LIVE_H
-
-#include <stddef.h>
+#pragma once
 
 #include "client/web/board.h"
-#include "client/web/http.h"
-#include "client/web/view.h"
 
 struct live;
 
@@ -46,5 +41,3 @@ size_t live_stream_count(const struct live *live);
  */
 void live_begin(struct live *live, struct http_exchange *exchange,
                 const struct http_request *request, const struct view *view);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* live_inner: what the files of live share. */
-#ifndef CLIENT_WEB_LIVE_INNER_H
-#define CLIENT_WEB_LIVE_INNER_H
+#pragma once
 
 #include "client/web/http_peer.h"
 #include "client/web/live.h"
@@ -171,5 +170,3 @@ void live_list_tell_host(struct live_view *view);
 
 /* Ends what live_list_tick has asked for. */
 void live_list_forget(struct live_view *view);
-
-#endif

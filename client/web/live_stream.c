@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <string.h>
 
 #include "client/web/live_inner.h"
-#include "core/base/alloc.h"
 
 static const char gone_event[] = "event: gone\ndata: {}\n\n";
 

@@ -4,7 +4,6 @@
  * list (live_list.c): so a sender has no larger share of live messages than of the first page.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "client/web/live_inner.h"
 #include "daemon/system/list.h"

@@ -16,8 +16,7 @@
  * `place` is page.store and `here` is page.here: by them the page at another access point knows
  * that a phone has moved.
  */
-#ifndef CLIENT_WEB_PAGE_H
-#define CLIENT_WEB_PAGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -197,5 +196,3 @@ void page_write_item(struct html *html, const struct page *page,
  */
 void page_write_head(struct html *html, const struct lang *lang, const char *heading,
                      const char *title);
-
-#endif

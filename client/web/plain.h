@@ -4,12 +4,7 @@
  * moves a cursor, changes a colour or the direction of what follows: each is written as
  * core/base/terminal.h says, and in JSON as \u and four digits.
  */
-#ifndef CLIENT_WEB_PLAIN_H
-#define CLIENT_WEB_PLAIN_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "client/web/html.h"
 
@@ -33,5 +28,3 @@ void plain_json(struct html *html, const char *text, size_t count);
 /* Writes Unix milliseconds of the years 1970 to 9999 as 2026-11-20T14:05:09.123Z. Other times are
  * written as the nearest of these. */
 void plain_time(struct html *html, int64_t ms);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/web/portal.h"
 
-#include <string.h>
 #include <strings.h>
 
 #include <sodium.h>

@@ -7,11 +7,7 @@
  * the maker's server, so that the phone stays in this WiFi. No I/O, no clock. The table may be kept
  * for the next process: it has no pointers, and means the same there as long as `now_ms` goes on.
  */
-#ifndef CLIENT_WEB_PORTAL_H
-#define CLIENT_WEB_PORTAL_H
-
-#include <stdbool.h>
-#include <stdint.h>
+#pragma once
 
 #include "client/web/http.h"
 
@@ -56,5 +52,3 @@ void portal_tidy(struct portal *portal, int64_t now_ms);
  */
 void portal_answer(const struct portal *portal, const struct http_request *request, const char *url,
                    int64_t now_ms, struct http_answer *out_answer);
-
-#endif

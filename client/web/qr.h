@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* qr: QR codes, by libqrencode. */
-#ifndef CLIENT_WEB_QR_H
-#define CLIENT_WEB_QR_H
+#pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 
 enum { QR_TEXT_BYTES = 512, QR_SVG_BYTES = 16 * 1024 };
 
@@ -30,5 +28,3 @@ int qr_terminal(const char *text, char *out_text);
  * text is longer.
  */
 bool qr_wifi_text(const char *ssid, const char *password, char *out_text);
-
-#endif

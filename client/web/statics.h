@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* statics: the files of static/, built in by scripts/embed. */
-#ifndef CLIENT_WEB_STATICS_H
-#define CLIENT_WEB_STATICS_H
+#pragma once
 
 #include <stddef.h>
 
@@ -20,5 +19,3 @@ extern const size_t statics_table_count;
 
 /* The file of that name. NULL: there is none. */
 const struct statics_file *statics_find(const char *name);
-
-#endif

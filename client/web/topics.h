@@ -4,12 +4,7 @@
  * left with. hearsayd stores no topics, only the filter of all labels of a message, so the answer
  * is a guess. It errs towards showing none: of 1,000 messages at most one gets a wrong topic.
  */
-#ifndef CLIENT_WEB_TOPICS_H
-#define CLIENT_WEB_TOPICS_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "client/hearsay.h"
 
@@ -50,5 +45,3 @@ struct topics_finder *topics_finder_new(const struct topics *topics,
  * filter of another size or under another key.
  */
 uint32_t topics_find(struct topics_finder *finder, const struct hearsay_result *message);
-
-#endif

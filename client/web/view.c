@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/hearsay.h"
 #include "client/web/form.h"
 #include "client/web/html.h"
 

@@ -3,8 +3,7 @@
  * view: what a reader looks at: a host, labels, an order and a page. Two URLs that ask for the same
  * thing give equal views: topics are normalised and sorted, and each stands once.
  */
-#ifndef CLIENT_WEB_VIEW_H
-#define CLIENT_WEB_VIEW_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -76,5 +75,3 @@ bool view_same_labels(const struct view *a, const struct view *b);
 
 /* Whether both find the same messages in the same order; the language does not matter. */
 bool view_equal(const struct view *a, const struct view *b);
-
-#endif

@@ -3,8 +3,7 @@
  * alloc: an allocator that callers pass as an argument. Tests pass an allocator that lets the n-th
  * request fail.
  */
-#ifndef CORE_BASE_ALLOC_H
-#define CORE_BASE_ALLOC_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ void alloc_release(const struct alloc *alloc, void *block);
 
 /* Writes a * b to *out and returns true. Returns false on overflow; *out is unchanged then. */
 bool alloc_multiply(size_t a, size_t b, size_t *out);
-
-#endif

@@ -6,8 +6,7 @@
  * actions of one token at once, and then one action a second. A rate with per_minute 0 has no
  * limit.
  */
-#ifndef CORE_BASE_BUCKET_H
-#define CORE_BASE_BUCKET_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ void bucket_give(struct bucket *bucket, const struct bucket_rate *rate, uint32_t
  * of a full bucket. O(1).
  */
 bool bucket_is_full(const struct bucket *bucket, const struct bucket_rate *rate, int64_t now_ms);
-
-#endif

@@ -4,8 +4,7 @@
  * empty card on the page for phones, on which a reader finds nothing to report; many combining
  * marks in a row cover the lines above and below.
  */
-#ifndef CORE_BASE_CHARACTER_H
-#define CORE_BASE_CHARACTER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,5 +26,3 @@ bool character_is_blank(uint32_t character);
  * be seen, because all readers write something in their place. O(length).
  */
 bool character_any_seen(const char *text, size_t length);
-
-#endif

@@ -8,8 +8,7 @@
  *             the outcome and does not return it to its own caller.
  * A function writes its outputs on success only, unless its comment says otherwise.
  */
-#ifndef CORE_BASE_ERR_H
-#define CORE_BASE_ERR_H
+#pragma once
 
 /* Name, number, text for people. The number of a removed error is not given to a new one. */
 #define ERR_TABLE(X)                                           \
@@ -31,5 +30,3 @@ enum err {
  * error". The text is never NULL and has static storage.
  */
 const char *err_text(int code);
-
-#endif

@@ -3,8 +3,7 @@
  * expiry: decides whether a message has expired. The store's SQL statement that deletes expired
  * messages (daemon/store/statement.c) makes the same comparison as message_expired.
  */
-#ifndef CORE_BASE_EXPIRY_H
-#define CORE_BASE_EXPIRY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,5 +16,3 @@ static inline bool message_expired(int64_t expires_ms, int64_t now_ms)
 {
     return expires_ms <= now_ms;
 }
-
-#endif

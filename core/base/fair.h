@@ -29,8 +29,7 @@
  *
  * This module has no I/O, no clock, and no state of its own. Not thread-safe.
  */
-#ifndef CORE_BASE_FAIR_H
-#define CORE_BASE_FAIR_H
+#pragma once
 
 #include <stdint.h>
 
@@ -96,5 +95,3 @@ void fair_leave(struct fair_table *table, const struct alloc *alloc, struct fair
 
 /* What a holder has. NULL: nothing, of an unknown holder. */
 struct fair_share fair_share(const struct fair_holder *holder);
-
-#endif

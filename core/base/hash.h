@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hash: hashes of bytes, computed by xxHash. */
-#ifndef CORE_BASE_HASH_H
-#define CORE_BASE_HASH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -42,5 +41,3 @@ struct hash_family {
  * choose keys that collide. O(length).
  */
 uint64_t hash_seeded(const void *bytes, size_t length, uint64_t seed);
-
-#endif

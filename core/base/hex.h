@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hex: hexadecimal digits. */
-#ifndef CORE_BASE_HEX_H
-#define CORE_BASE_HEX_H
+#pragma once
 
 /*
  * Returns the value 0 to 15 of a hexadecimal digit, small or capital; -1 for any other character.
@@ -14,5 +13,3 @@ static inline int hex_digit(char c)
     char lower = (char)(c | 0x20); /* this bit is set in small ASCII letters, and not in capitals */
     return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
-
-#endif

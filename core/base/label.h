@@ -2,8 +2,7 @@
 /*
  * label: one string of a context, `attribute:value`, for example wifi:a4:2b:8c:01:02:03.
  */
-#ifndef CORE_BASE_LABEL_H
-#define CORE_BASE_LABEL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ size_t label_character(const char *bytes, size_t length);
  * forms).
  */
 bool label_is_utf8(const char *bytes, size_t length);
-
-#endif

@@ -4,8 +4,7 @@
  * instruction if the build may use an instruction that counts bits. A build for the x86-64 baseline
  * may not use such an instruction.
  */
-#ifndef CORE_BASE_POPCOUNT_H
-#define CORE_BASE_POPCOUNT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -22,5 +21,3 @@ static inline uint32_t popcount_word(uint64_t word)
 {
     return (uint32_t)((popcount_bytes(word) * UINT64_C(0x0101010101010101)) >> 56);
 }
-
-#endif

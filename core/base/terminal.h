@@ -11,8 +11,7 @@
  * The width of a character comes from a short table of wide and combining characters and does not
  * depend on the locale.
  */
-#ifndef CORE_BASE_TERMINAL_H
-#define CORE_BASE_TERMINAL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,5 +35,3 @@ bool terminal_is_unsafe(uint32_t code);
 
 /* The first character of `length` bytes, length >= 1, in its shown form. */
 void terminal_next_glyph(const char *bytes, size_t length, struct terminal_glyph *out);
-
-#endif

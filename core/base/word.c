@@ -3,10 +3,7 @@
 
 #include <string.h>
 
-static size_t least_of(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
+#include "core/base/least.h"
 
 size_t word_distance(const char *a, const char *b)
 {
@@ -16,8 +13,8 @@ size_t word_distance(const char *a, const char *b)
      */
     enum { LETTERS = 64 };
     size_t rows[3][LETTERS + 1];
-    size_t a_length = least_of(strlen(a), LETTERS);
-    size_t b_length = least_of(strlen(b), LETTERS);
+    size_t a_length = least_size(strlen(a), LETTERS);
+    size_t b_length = least_size(strlen(b), LETTERS);
 
     for (size_t j = 0; j <= b_length; j++) {
         rows[0][j] = j;
@@ -28,10 +25,10 @@ size_t word_distance(const char *a, const char *b)
 
         row[0] = i;
         for (size_t j = 1; j <= b_length; j++) {
-            row[j] = least_of(least_of(above[j], row[j - 1]) + 1,
-                              above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1));
+            row[j] = least_size(least_size(above[j], row[j - 1]) + 1,
+                                above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1));
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-                row[j] = least_of(row[j], rows[(i + 1) % 3][j - 2] + 1);
+                row[j] = least_size(row[j], rows[(i + 1) % 3][j - 2] + 1);
             }
         }
     }

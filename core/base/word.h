@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* word: how far a mistyped word is from a name. */
-#ifndef CORE_BASE_WORD_H
-#define CORE_BASE_WORD_H
+#pragma once
 
 #include <stddef.h>
 
@@ -11,5 +10,3 @@
  * into the other. Compares only the first 64 bytes of each text.
  */
 size_t word_distance(const char *a, const char *b);
-
-#endif

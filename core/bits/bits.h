@@ -16,8 +16,7 @@
  * No kernel compares two single filters: core/filter/bloom.h has their union, subset test and
  * counts.
  */
-#ifndef CORE_BITS_BITS_H
-#define CORE_BITS_BITS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -430,5 +429,3 @@ const struct bits_kernels *bits_table(enum bits_level level);
 #define BITS_LEVEL_NAMES "scalar, neon, avx2, avx512"
 enum { BITS_UNKNOWN = 1 };
 int bits_level_parse(const char *name, enum bits_level *out_level);
-
-#endif

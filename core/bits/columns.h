@@ -12,8 +12,7 @@
  * carry bit of weight 2^(p+1). column_turn adds eight columns to the three lowest planes, which
  * gives one carry. Then it adds the carry to the planes above.
  */
-#ifndef CORE_BITS_COLUMNS_H
-#define CORE_BITS_COLUMNS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -223,5 +222,3 @@ static void keep_largest(const uint64_t *planes, size_t plane_count, size_t lane
         vec_store(out_largest + w, largest);
     }
 }
-
-#endif

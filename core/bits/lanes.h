@@ -14,8 +14,7 @@
  * BITS_LANES_DIVIDE computes quotients in integers, which is faster on a small processor. Both ways
  * give the same results.
  */
-#ifndef CORE_BITS_LANES_H
-#define CORE_BITS_LANES_H
+#pragma once
 
 #include <string.h>
 
@@ -288,5 +287,3 @@ static size_t list_least(const uint16_t *numbers, size_t count, uint16_t least,
     .bound_phi = bound_phi, .promise = promise, .largest = largest_number,                    \
     .count_least = count_least, .find_least = find_least, .list_least = list_least,           \
     .scan = scan_blocks, .scan_listed = scan_listed, .sift = sift, .phi_floors = phi_floors
-
-#endif

@@ -16,8 +16,7 @@
  * In the tables with vectors the compiler can inline these functions and keep the counts in
  * registers until a lane reaches the floor.
  */
-#ifndef CORE_BITS_ROWS_H
-#define CORE_BITS_ROWS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -177,5 +176,3 @@ static size_t sift(const struct bits_scan *scan, const struct bits_list *list,
     return scan->phi != NULL ? sift_places(scan, list, step, places, count, true)
                              : sift_places(scan, list, step, places, count, false);
 }
-
-#endif

@@ -4,8 +4,7 @@
  * number 64 w + i. count_columns of bits.h writes this form. This header also has functions for
  * masks. A mask is a set of lanes, with one bit for each lane.
  */
-#ifndef CORE_BITS_SLICED_H
-#define CORE_BITS_SLICED_H
+#pragma once
 
 #include "core/bits/bits.h"
 
@@ -64,5 +63,3 @@ size_t sliced_positions(const uint64_t *filter, size_t words, uint16_t *out);
 
 /* Writes a mask of the lanes 0 .. count - 1. */
 void sliced_first(uint32_t count, uint64_t *out_mask);
-
-#endif

@@ -5,8 +5,7 @@
  * tables; every build has the scalar table. Code may use the AVX2 and AVX-512 tables only if
  * cpu_has_avx2 and cpu_has_avx512 say that the machine can run them.
  */
-#ifndef CORE_BITS_TABLES_H
-#define CORE_BITS_TABLES_H
+#pragma once
 
 #include "core/bits/bits.h"
 
@@ -69,5 +68,3 @@ extern const struct bits_kernels bits_avx512;
 
 bool cpu_has_avx2(void);   /* with POPCNT */
 bool cpu_has_avx512(void); /* AVX-512F with BW, VBMI2, VPOPCNTDQ */
-
-#endif

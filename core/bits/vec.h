@@ -8,8 +8,7 @@
  *
  * The operators of C apply to each word of a vector.
  */
-#ifndef CORE_BITS_VEC_H
-#define CORE_BITS_VEC_H
+#pragma once
 
 #include <string.h>
 
@@ -25,5 +24,3 @@ static inline void vec_store(uint64_t *words, vec x)
 {
     memcpy(words, &x, sizeof(x));
 }
-
-#endif

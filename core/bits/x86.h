@@ -3,8 +3,7 @@
  * x86: kernels that the AVX2 and AVX-512 tables share. Only avx2.c and avx512.c include this
  * header: these files are compiled with flags that allow the instructions of AVX2 and POPCNT.
  */
-#ifndef CORE_BITS_X86_H
-#define CORE_BITS_X86_H
+#pragma once
 
 #include <immintrin.h>
 
@@ -298,5 +297,3 @@ static void unite(const uint64_t *block, size_t words, uint64_t *out)
         block += BITS_BLOCK;
     }
 }
-
-#endif

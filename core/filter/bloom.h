@@ -9,8 +9,7 @@
  * borrow the arrays; an array of words has bloom_words(m) words. Profiles (core/profile/profile.h)
  * limit m and say which bits a label sets. A function of two filters costs O(m / 64).
  */
-#ifndef CORE_FILTER_BLOOM_H
-#define CORE_FILTER_BLOOM_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -63,5 +62,3 @@ void bloom_intersection(uint64_t *out, const uint64_t *a, const uint64_t *b, siz
 
 /* Returns whether every bit of a is set in b, that is, whether a is a subset of b. */
 bool bloom_is_subset(const uint64_t *a, const uint64_t *b, size_t words);
-
-#endif

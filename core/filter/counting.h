@@ -27,8 +27,7 @@
  *
  * The struct also has the filter itself, which is up to date after each change of the counters.
  */
-#ifndef CORE_FILTER_COUNTING_H
-#define CORE_FILTER_COUNTING_H
+#pragma once
 
 #include <stdint.h>
 
@@ -110,5 +109,3 @@ void summary_range(const struct summary *summary, uint32_t *out_min, uint32_t *o
 
 /* Returns the bytes of memory that the summary holds. */
 size_t summary_bytes(const struct summary *summary);
-
-#endif

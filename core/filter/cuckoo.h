@@ -21,8 +21,7 @@
  * that collide. The filter does not have the ids, so it cannot grow by itself: the owner rebuilds
  * it from the ids.
  */
-#ifndef CORE_FILTER_CUCKOO_H
-#define CORE_FILTER_CUCKOO_H
+#pragma once
 
 #include <stdint.h>
 
@@ -95,5 +94,3 @@ int cuckoo_rebuild(struct cuckoo *cuckoo, const struct cuckoo_ids *ids, uint32_t
 
 /* Returns the bytes of memory that the filter holds. */
 size_t cuckoo_bytes(const struct cuckoo *cuckoo);
-
-#endif

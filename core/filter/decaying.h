@@ -9,8 +9,7 @@
  * bit is set if, and only if, it was added in one of the last `rounds` rounds, including the
  * current round.
  */
-#ifndef CORE_FILTER_DECAYING_H
-#define CORE_FILTER_DECAYING_H
+#pragma once
 
 #include <stdint.h>
 
@@ -42,5 +41,3 @@ void decaying_add(struct decaying *decaying, const uint64_t *filter);
 /* Writes the filter of the bits that were added within the last `rounds` rounds: bloom_words(m)
  * words. O(m). */
 void decaying_filter(const struct decaying *decaying, uint64_t *out_filter);
-
-#endif

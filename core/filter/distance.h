@@ -8,8 +8,7 @@
  *
  * Example: 12 shared bits of 16 are a similarity of 0.75 and a distance of 0.25 (250,000 ppm).
  */
-#ifndef CORE_FILTER_DISTANCE_H
-#define CORE_FILTER_DISTANCE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -81,5 +80,3 @@ static inline bool distance_within(struct similarity s, uint32_t ppm)
  */
 uint32_t distance_ppm(struct similarity s);
 uint32_t similarity_ppm(struct similarity s);
-
-#endif

@@ -18,8 +18,7 @@
  * Sizes of slices are computed in floating point (sizing.h); scalable_slice_add and
  * scalable_slices_have use integers only.
  */
-#ifndef CORE_FILTER_SCALABLE_H
-#define CORE_FILTER_SCALABLE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -101,5 +100,3 @@ bool scalable_test(const struct scalable *scalable, const void *element, size_t 
  * `rate_ppm` is the bound P in millionths, as in scalable_init.
  */
 uint64_t scalable_capacity(uint32_t rate_ppm, size_t bytes_max);
-
-#endif

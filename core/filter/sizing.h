@@ -8,8 +8,7 @@
  *
  * Formulas: Bloom 1970, Broder and Mitzenmacher 2004.
  */
-#ifndef CORE_FILTER_SIZING_H
-#define CORE_FILTER_SIZING_H
+#pragma once
 
 #include <stdint.h>
 
@@ -29,5 +28,3 @@ double sizing_false_positive_rate(uint32_t m, uint32_t d, uint32_t n);
 
 /* Returns the expected share of set bits, 1 - (1 - 1/m)^(dn), 0 to 1. */
 double sizing_fill(uint32_t m, uint32_t d, uint32_t n);
-
-#endif

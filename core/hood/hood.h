@@ -16,8 +16,7 @@
  * Peers are numbers below `peers_max`; the caller knows their names. All peers have the profile of
  * the hood. No function reads a clock: times come from the caller.
  */
-#ifndef CORE_HOOD_HOOD_H
-#define CORE_HOOD_HOOD_H
+#pragma once
 
 #include "core/base/alloc.h"
 #include "core/bits/bits.h"
@@ -86,5 +85,3 @@ bool hood_is_faulty(const struct hood *hood, uint32_t peer);
 
 /* Returns the bytes of memory that the hood holds. O(peers). */
 size_t hood_bytes(const struct hood *hood);
-
-#endif

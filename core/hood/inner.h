@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What hood.c and search.c share. */
-#ifndef CORE_HOOD_INNER_H
-#define CORE_HOOD_INNER_H
+#pragma once
 
 #include "core/hood/hood.h"
 
@@ -47,5 +46,3 @@ static inline const struct group_range *hood_ranges(const struct hood *hood,
 
 /* The summary rules out nothing until a full word comes. */
 void hood_void(struct hood_peer *peer);
-
-#endif

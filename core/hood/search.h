@@ -23,8 +23,7 @@
  * What a peer answers is not believed: the search computes distances itself, from the filters, and
  * drops what does not fit the query. (A peer can still invent messages, at its own host only.)
  */
-#ifndef CORE_HOOD_SEARCH_H
-#define CORE_HOOD_SEARCH_H
+#pragma once
 
 #include "core/hood/hood.h"
 #include "core/index/index.h"
@@ -112,5 +111,3 @@ struct similarity hood_search_floor(const struct hood_search *search);
  */
 const struct nearest_candidate *hood_search_results(struct hood_search *search, uint32_t *out_count,
                                                     struct hood_outcome *out_outcome);
-
-#endif

@@ -8,8 +8,7 @@
  * from the cursor's start to its end. A cursor may visit a message twice. It may or may not visit a
  * message that was inserted meanwhile: index.c offers such a message itself.
  */
-#ifndef CORE_INDEX_ENGINE_H
-#define CORE_INDEX_ENGINE_H
+#pragma once
 
 #include "core/index/index.h"
 
@@ -266,5 +265,3 @@ struct index_engine {
     int (*cursor_visit)(void *engine, void *cursor, index_visit *visit, void *context);
     void (*mark)(void *engine, uint32_t place, uint32_t mark);
 };
-
-#endif

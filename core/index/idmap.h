@@ -12,8 +12,7 @@
  *   old      [ swept: empty | entries that are still to be moved ]
  *   current  [ ...                                                  ]
  */
-#ifndef CORE_INDEX_IDMAP_H
-#define CORE_INDEX_IDMAP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -81,5 +80,3 @@ void idmap_move(struct idmap *map, const uint8_t *id, uint32_t from, uint32_t to
 /* Entries, and bytes of memory held. */
 size_t idmap_count(const struct idmap *map);
 size_t idmap_bytes(const struct idmap *map);
-
-#endif

@@ -13,8 +13,7 @@
  * messages into account that were inserted during the search, and has no message that was removed
  * or has expired. One thread uses an index and its searches, except for index_search_walk.
  */
-#ifndef CORE_INDEX_INDEX_H
-#define CORE_INDEX_INDEX_H
+#pragma once
 
 #include "core/bits/bits.h"
 #include "core/filter/scalable.h"
@@ -360,5 +359,3 @@ void renewal_detach(struct renewal *renewal);
 
 /* Frees what a detached renewal holds. NULL is fine. O(n) */
 void renewal_free(struct renewal *renewal);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The index and its searches from the inside: what index.c, search.c and renewal.c share. */
-#ifndef CORE_INDEX_INNER_H
-#define CORE_INDEX_INNER_H
+#pragma once
 
 #include "core/index/engine.h"
 
@@ -64,5 +63,3 @@ struct index_search {
 /* Tells a part of a search that the place numbers (index_probe_offer) of messages in its index may
  * have changed. */
 void index_part_moved(struct search_part *part);
-
-#endif

@@ -13,8 +13,7 @@
  * candidates at most one, the best, is stored. If a message is removed and another skipped
  * candidate may be needed, the search restarts.
  */
-#ifndef CORE_INDEX_NEAREST_H
-#define CORE_INDEX_NEAREST_H
+#pragma once
 
 #include "core/base/alloc.h"
 #include "core/filter/distance.h"
@@ -121,5 +120,3 @@ bool nearest_holds(const struct nearest *nearest, const uint8_t *id, uint32_t so
 /* Sorts the candidates, best first, and returns them (`count` of them, borrowed). No offer may
  * follow. */
 const struct nearest_candidate *nearest_sort(struct nearest *nearest);
-
-#endif

@@ -16,8 +16,7 @@
  * entries, 9 pieces: 18 rounds. In each round the caller first adds all filters, then asks for each
  * filter whether it has a twin.
  */
-#ifndef CORE_INDEX_PIECES_H
-#define CORE_INDEX_PIECES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -81,5 +80,3 @@ bool pieces_have_twin(struct pieces *pieces, const uint64_t *filter, size_t stri
 /* Returns whether so many filters have equal pieces that the table takes more time than it saves.
  */
 bool pieces_are_futile(const struct pieces *pieces);
-
-#endif

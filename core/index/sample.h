@@ -9,8 +9,7 @@
  * message that does not reach a floor here is certainly below it; another message still has to be
  * checked.
  */
-#ifndef CORE_INDEX_SAMPLE_H
-#define CORE_INDEX_SAMPLE_H
+#pragma once
 
 #include "core/bits/bits.h"
 #include "core/index/nearest.h"
@@ -72,5 +71,3 @@ void sample_mark(struct sample *sample, uint16_t floor);
  * not count any more when sample_mark or sample_floor is called again.
  */
 size_t sample_next(struct sample *sample, size_t block, uint32_t *out, uint32_t *out_lanes);
-
-#endif

@@ -20,8 +20,7 @@
  * through them. A message that is removed or expires during the run may or may not count; later
  * messages do not count. This file has no threads: the caller decides how much work a step does.
  */
-#ifndef CORE_INDEX_SIMILAR_H
-#define CORE_INDEX_SIMILAR_H
+#pragma once
 
 #include "core/index/index.h"
 
@@ -92,5 +91,3 @@ uint64_t similar_messages(const struct similar *similar);
  */
 enum { SIMILAR_BYTES_MAX = 1200 * 1024 };
 size_t similar_bytes(const struct similar *similar);
-
-#endif

@@ -25,8 +25,7 @@
  * be too few to pay for the next one, so that they would stay unarranged. Therefore a rebuild
  * leaves what it did not cost as `credit` for the next one, if enough messages came during it.
  */
-#ifndef CORE_INDEX_WORTH_H
-#define CORE_INDEX_WORTH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -77,5 +76,3 @@ bool worth_is_due(const struct worth *worth, const struct worth_counts *counts);
  */
 void worth_rebuilt(struct worth *worth, const struct worth_counts *begun,
                    const struct worth_counts *counts);
-
-#endif

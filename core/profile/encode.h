@@ -24,8 +24,7 @@
  * A rule that selects one candidate would break this: it could select another candidate in a
  * smaller context.
  */
-#ifndef CORE_PROFILE_ENCODE_H
-#define CORE_PROFILE_ENCODE_H
+#pragma once
 
 #include "core/base/hash.h"
 #include "core/profile/profile.h"
@@ -91,5 +90,3 @@ int encoder_add_keyed(struct encoder *encoder, const char *label, size_t length,
  * caller may add more labels and call encoder_end again. O(m) for m bits.
  */
 void encoder_end(const struct encoder *encoder, uint64_t *out_filter);
-
-#endif

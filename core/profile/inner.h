@@ -3,8 +3,7 @@
  * inner: functions that only the files of core/profile share. The print functions write no NUL and
  * return the address after the text.
  */
-#ifndef CORE_PROFILE_INNER_H
-#define CORE_PROFILE_INNER_H
+#pragma once
 
 #include "core/profile/profile.h"
 
@@ -24,5 +23,3 @@ const struct profile_section *profile_section_named(const struct profile *profil
 /* Computes the fields of a profile that follow from its sections. Before the call all these fields
  * are zero. */
 void profile_derive(struct profile *profile);
-
-#endif

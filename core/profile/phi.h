@@ -27,8 +27,7 @@
  * Example: b = 320, a = 40, c = 40, i = 20. By chance the filters would share 5 bits. X = 3840 and
  * V = 8960 for both, so that phi is 0.43; Jaccard's similarity is 20 / 60 = 0.33.
  */
-#ifndef CORE_PROFILE_PHI_H
-#define CORE_PROFILE_PHI_H
+#pragma once
 
 #include "core/filter/distance.h"
 #include "core/profile/profile.h"
@@ -133,5 +132,3 @@ struct phi_range {
  */
 bool phi_bound(const struct phi_query *query, const struct phi_range *ranges, uint32_t least,
                struct similarity *out_bound);
-
-#endif

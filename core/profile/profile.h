@@ -22,8 +22,7 @@
  * Each profile has exactly one text: numbers have no leading zeros, the attributes of a joint
  * section are in alphabetical order, and a single section for all labels has no name.
  */
-#ifndef CORE_PROFILE_PROFILE_H
-#define CORE_PROFILE_PROFILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -187,5 +186,3 @@ double profile_section_rate(const struct profile *profile, uint32_t section, uin
  * of the sections' rates (the multi-dimensional Bloom filter).
  */
 double profile_rate(const struct profile *profile, const uint32_t *labels);
-
-#endif

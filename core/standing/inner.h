@@ -19,8 +19,7 @@
  *   arrange.c   moves parts to better groups, by what messages have shown
  *   standing.c  queries, and the index as a whole
  */
-#ifndef CORE_STANDING_INNER_H
-#define CORE_STANDING_INNER_H
+#pragma once
 
 #include "core/standing/standing.h"
 
@@ -386,5 +385,3 @@ bool standing_move_part(struct standing *standing, struct standing_group *group,
  * likeness_percent, which says how similar the parts of a group must be.
  */
 void standing_learn(struct standing *standing, uint32_t count);
-
-#endif

@@ -3,7 +3,6 @@
  * standing_match: matches messages in batches, one node after another, so that the columns of a
  * node can stay in a near cache for the whole batch.
  */
-#include <string.h>
 
 #include "core/bits/sliced.h"
 #include "core/filter/bloom.h"

@@ -11,8 +11,7 @@
  * Not thread-safe. The index has no clock and no ids: the owner checks the other conditions of a
  * query.
  */
-#ifndef CORE_STANDING_STANDING_H
-#define CORE_STANDING_STANDING_H
+#pragma once
 
 #include "core/index/index.h"
 
@@ -115,5 +114,3 @@ bool standing_arrange(struct standing *standing, size_t budget);
  * without the queries' own memory. O(1). */
 size_t standing_count(const struct standing *standing);
 size_t standing_bytes(const struct standing *standing);
-
-#endif

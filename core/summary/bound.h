@@ -7,8 +7,7 @@
  * Both metrics have their nearest message where each section has the number of set bits that is
  * nearest to the number of bits that the union shares with the query.
  */
-#ifndef CORE_SUMMARY_BOUND_H
-#define CORE_SUMMARY_BOUND_H
+#pragma once
 
 #include "core/filter/distance.h"
 #include "core/profile/phi.h"
@@ -30,5 +29,3 @@ struct bound_query {
  */
 bool bound_rank(const struct bound_query *query, const struct phi_range *ranges,
                 struct similarity *out_rank);
-
-#endif

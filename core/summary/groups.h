@@ -12,8 +12,7 @@
  * cover all filters that are left, and perhaps more. When half of the filters have gone, the caller
  * makes the groups anew from the filters that are left.
  */
-#ifndef CORE_SUMMARY_GROUPS_H
-#define CORE_SUMMARY_GROUPS_H
+#pragma once
 
 #include "core/base/alloc.h"
 #include "core/profile/profile.h"
@@ -108,5 +107,3 @@ bool groups_ranges_hold(const struct group_range *ranges, const struct group_ran
 
 /* Returns the bytes of memory that the groups hold. */
 size_t groups_bytes(const struct groups *groups);
-
-#endif

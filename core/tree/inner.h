@@ -34,8 +34,7 @@
  *   copy.c     copies all messages out, for a renewal
  *   engine.c   the functions of struct index_engine
  */
-#ifndef CORE_TREE_INNER_H
-#define CORE_TREE_INNER_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -624,5 +623,3 @@ void tree_cursors_replaced(struct tree *tree, uint32_t place, uint32_t old_count
 /* Updates all cursors before a twin is removed; `older` is the next older one of its entry, or 0. A
  * cursor that would go on with the twin goes on with that one. O(rests of all cursors) */
 void tree_cursors_parted(struct tree *tree, uint32_t twin, uint32_t older);
-
-#endif

@@ -10,8 +10,7 @@
  * An entry (entry.c) may have very many messages that the query may not show, so a step ends
  * within an entry, too. What is left of the entry is a rest, and the next step goes on with it.
  */
-#ifndef CORE_TREE_WALK_H
-#define CORE_TREE_WALK_H
+#pragma once
 
 #include <assert.h>
 
@@ -289,5 +288,3 @@ void walk_open_masked(struct walk *walk, const struct tree_node *node, const uin
  */
 uint16_t walk_open_best(struct walk *walk, const struct tree_node *node, struct kept_node *kept,
                         uint16_t least);
-
-#endif

@@ -106,10 +106,10 @@ static void fill_hosts(struct config *config)
         struct config_host *host = &config->hosts[i];
 
         if (host->messages_max == 0) {
-            host->messages_max = config->limits.messages_max;
+            host->messages_max = config->limits.messages;
         }
         if (host->bytes_max == 0) {
-            host->bytes_max = config->limits.bytes_max;
+            host->bytes_max = config->limits.bytes;
         }
     }
 }
@@ -118,10 +118,10 @@ uint64_t config_log_bytes(const struct config *config)
 {
     uint64_t least = UINT64_C(1) << 20;
     uint64_t most = UINT64_C(8) << 20;
-    uint64_t share = config->limits.bytes_max / 32;
+    uint64_t share = config->limits.bytes / 32;
 
-    if (config->limits.log_bytes != 0) {
-        return config->limits.log_bytes;
+    if (config->log_bytes != 0) {
+        return config->log_bytes;
     }
     return share < least ? least : share > most ? most : share;
 }

@@ -7,8 +7,7 @@
  * and reports the wrong lines. config_finish then sets what is left open, and checks the rules
  * about several keys.
  */
-#ifndef DAEMON_CONFIG_CONFIG_H
-#define DAEMON_CONFIG_CONFIG_H
+#pragma once
 
 #include <stdio.h>
 
@@ -16,7 +15,7 @@
 #include "daemon/config/schedule.h"
 #include "daemon/settings/value.h"
 #include "daemon/system/log.h"
-#include "proto/limits.h"
+#include "proto/msg.h"
 
 enum {
     CONFIG_LISTENERS_MAX = 16,
@@ -105,44 +104,11 @@ struct config_host {
     uint32_t summary_groups;         /* 0: none */
 };
 
-struct config_limits {
-    uint32_t frame_bytes;
-    uint32_t payload_bytes;
-    uint32_t deposit_fill_min_ppm;
-    uint32_t deposit_fill_max_ppm;
-    uint32_t query_fill_max_ppm;
-    uint32_t k_max;
-    uint32_t sender_share_ppm; /* largest share of the k results that may come from one sender */
-    uint32_t parts_max;
-    uint32_t ttl_default_s;
-    uint32_t ttl_max_s;
-    uint64_t messages_max; /* all hosts together */
-    uint64_t bytes_max;    /* maximum bytes of all hosts together: payloads, media types, filters */
-    uint64_t log_bytes; /* the store's log is checkpointed at this size; 0: config_log_bytes derives
-                           the size */
-    uint32_t sessions_max;
-    uint32_t sessions_per_address; /* see config_sessions_of_address */
-    uint32_t addresses;            /* senders remembered */
-    uint32_t deposits_per_minute;  /* of one address; 0: no limit */
-    uint32_t deposit_burst;
-    uint32_t queries_per_minute; /* the same */
-    uint32_t query_burst;
-    uint32_t tls_handshakes_max;  /* under way at a time */
-    uint32_t requests_in_flight;  /* of one session */
-    uint32_t watches_per_session; /* maximum number of filters in all watches of one session */
-    uint32_t watches;             /* maximum number of filters in the watches of all sessions */
-    uint64_t session_output_bytes;
-    uint64_t output_bytes; /* all sessions together */
-    uint64_t cache_bytes;  /* payloads kept in memory */
-    uint32_t hello_timeout_s;
-    uint32_t idle_timeout_s; /* 0: none */
-};
-
 /*
  * Returns how many sessions one address may have at a time: sessions_per_address, but at most an
- * eighth of sessions_max, or 1 if the eighth is less than 1.
+ * eighth of sessions, or 1 if the eighth is less than 1.
  */
-uint32_t config_sessions_of_address(const struct config_limits *limits);
+uint32_t config_sessions_of_address(const struct hearsay_limits *limits);
 
 struct config {
     struct settings_config common;        /* first */
@@ -163,7 +129,15 @@ struct config {
     enum log_level log_level;
     uint32_t clock_patience_s;
     uint32_t moderation_log_keep_s;
-    struct config_limits limits;
+    struct hearsay_limits limits; /* the keys of [limits] of which clients are told */
+    uint64_t log_bytes; /* the store's log is checkpointed at this size; 0: config_log_bytes derives
+                           the size */
+    uint32_t addresses; /* senders remembered */
+    uint32_t tls_handshakes_max; /* under way at a time */
+    uint64_t output_bytes;       /* unsent, all sessions together */
+    uint64_t cache_bytes;        /* payloads kept in memory */
+    uint32_t hello_timeout_s;
+    uint32_t idle_timeout_s; /* 0: none */
     struct config_host hosts[LIMIT_HOSTS];
     size_t host_count; /* after config_finish at least 1: the host `default` if the file names no
                           host */
@@ -248,5 +222,3 @@ int config_check_reload(const struct config *running, const struct config *fresh
  * as a comment. Default listeners may be comments, because config_finish adds them again.
  */
 void config_print(const struct config *config, FILE *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* inner: what only the files of this folder share. */
-#ifndef DAEMON_CONFIG_INNER_H
-#define DAEMON_CONFIG_INNER_H
+#pragma once
 
 #include "daemon/config/config.h"
 #include "daemon/settings/options.h"
@@ -54,5 +53,3 @@ enum {
 };
 
 extern const struct settings_table config_table;
-
-#endif

@@ -99,9 +99,9 @@ enum config_security config_security(const struct config_listener *listener)
     return listener->mutual_tls ? CONFIG_MUTUAL_TLS : listener->tls ? CONFIG_TLS : CONFIG_PLAIN;
 }
 
-uint32_t config_sessions_of_address(const struct config_limits *limits)
+uint32_t config_sessions_of_address(const struct hearsay_limits *limits)
 {
-    uint32_t eighth = limits->sessions_max / 8 > 0 ? limits->sessions_max / 8 : 1;
+    uint32_t eighth = limits->sessions / 8 > 0 ? limits->sessions / 8 : 1;
 
     return limits->sessions_per_address < eighth ? limits->sessions_per_address : eighth;
 }

@@ -3,8 +3,7 @@
  * options: hearsayd as a program: its command line and its configuration, for daemon/settings. A
  * reload (SIGHUP) loads the configuration again with the same options.
  */
-#ifndef DAEMON_CONFIG_OPTIONS_H
-#define DAEMON_CONFIG_OPTIONS_H
+#pragma once
 
 #include "daemon/config/config.h"
 #include "daemon/settings/listener.h"
@@ -38,5 +37,3 @@ int config_listener_parse(const struct settings_source *source, const char *key,
 
 /* Writes a listener in the form of a configuration file (CONFIG_LISTENER_BYTES). */
 void config_listener_print(const struct config_listener *listener, char *out);
-
-#endif

@@ -3,8 +3,7 @@
  * schedule: entries that say which deposits a host accepts at a time of the day. The functions
  * parse and print entries, and find the entry for a time. They read no clock.
  */
-#ifndef DAEMON_CONFIG_SCHEDULE_H
-#define DAEMON_CONFIG_SCHEDULE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -53,5 +52,3 @@ const struct schedule_entry *schedule_find(const struct schedule_entry *entries,
  */
 uint32_t schedule_next(const struct schedule_entry *entries, size_t count, uint32_t minute,
                        enum accept mode);
-
-#endif

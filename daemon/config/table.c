@@ -38,9 +38,9 @@ static const struct settings_section sections[CONFIG_SECTIONS] = {
 #define DAEMON_KEY(name, member)                                  \
     CONFIG_SECTION_DAEMON, name, offsetof(struct config, member), \
         sizeof(((struct config *)0)->member)
-#define LIMITS_KEY(name, member)                                         \
-    CONFIG_SECTION_LIMITS, name, offsetof(struct config, limits.member), \
-        sizeof(((struct config *)0)->limits.member)
+#define LIMITS_KEY(name, member)                                  \
+    CONFIG_SECTION_LIMITS, name, offsetof(struct config, member), \
+        sizeof(((struct config *)0)->member)
 #define HOST_KEY(name, member)                                       \
     CONFIG_SECTION_HOST, name, offsetof(struct config_host, member), \
         sizeof(((struct config_host *)0)->member)
@@ -141,43 +141,43 @@ static const struct settings_key keys[] = {
      .help = "How long a decision of an operator stays in the list of decisions (hearsay admin "
              "log). The list has at most 10,000 decisions of each host."},
 
-    {LIMITS_KEY("frame", frame_bytes), SETTINGS_TYPE_SIZE, LIMIT_FRAME_BYTES_MIN,
+    {LIMITS_KEY("frame", limits.frame_bytes), SETTINGS_TYPE_SIZE, LIMIT_FRAME_BYTES_MIN,
      LIMIT_FRAME_BYTES_MAX, .standard = "64K", .help = "Largest frame in either direction."},
-    {LIMITS_KEY("payload", payload_bytes), SETTINGS_TYPE_SIZE, 0,
+    {LIMITS_KEY("payload", limits.payload_bytes), SETTINGS_TYPE_SIZE, 0,
      LIMIT_FRAME_BYTES_MAX - CONFIG_FRAME_REST_BYTES, .standard = "4K", .reloadable = true,
      .help = "Largest payload of a message; at least 2K less than a frame."},
-    {LIMITS_KEY("deposit_fill_min", deposit_fill_min_ppm), SETTINGS_TYPE_PERCENT, 0, PPM,
+    {LIMITS_KEY("deposit_fill_min", limits.deposit_fill_min_ppm), SETTINGS_TYPE_PERCENT, 0, PPM,
      .standard = "0.1%", .reloadable = true,
      .help = "Smallest share of bits that may be set in a deposited filter, counted over all "
              "sections. Emptier filters are near to hardly any query."},
-    {LIMITS_KEY("deposit_fill_max", deposit_fill_max_ppm), SETTINGS_TYPE_PERCENT, 0, PPM,
+    {LIMITS_KEY("deposit_fill_max", limits.deposit_fill_max_ppm), SETTINGS_TYPE_PERCENT, 0, PPM,
      .standard = "50%", .reloadable = true,
      .help =
          "Largest share of bits that may be set in each section of a deposited filter. One label "
          "is always taken, however small its section. With fuller sections, the search by phi "
          "can rule out less."},
-    {LIMITS_KEY("query_fill_max", query_fill_max_ppm), SETTINGS_TYPE_PERCENT, 0, PPM,
+    {LIMITS_KEY("query_fill_max", limits.query_fill_max_ppm), SETTINGS_TYPE_PERCENT, 0, PPM,
      .standard = "50%", .reloadable = true,
      .help = "Largest share of bits that may be set in each section of a query's filters, those of "
              "`contains` included; the rule is the same."},
-    {LIMITS_KEY("k", k_max), SETTINGS_TYPE_COUNT, 1, LIMIT_RESULTS, .unit = "messages",
+    {LIMITS_KEY("k", limits.k_max), SETTINGS_TYPE_COUNT, 1, LIMIT_RESULTS, .unit = "messages",
      .standard = "100", .reloadable = true, .help = "Most messages that a query may ask for."},
-    {LIMITS_KEY("sender_share", sender_share_ppm), SETTINGS_TYPE_PERCENT, 1, PPM, .standard = "30%",
-     .reloadable = true,
+    {LIMITS_KEY("sender_share", limits.sender_share_ppm), SETTINGS_TYPE_PERCENT, 1, PPM,
+     .standard = "30%", .reloadable = true,
      .help = "Largest share of the k messages of an answer that may come from one address, rounded "
              "down; one message always may. 100%: all. Messages of exempt clients, and messages "
              "from before the start of the daemon, are not limited."},
-    {LIMITS_KEY("parts", parts_max), SETTINGS_TYPE_COUNT, 1, LIMIT_PARTS, .unit = "filters",
+    {LIMITS_KEY("parts", limits.parts_max), SETTINGS_TYPE_COUNT, 1, LIMIT_PARTS, .unit = "filters",
      .standard = "64", .reloadable = true,
      .help = "Most parts that one query may have, each with a filter."},
-    {LIMITS_KEY("ttl_default", ttl_default_s), SETTINGS_TYPE_DURATION, 1, 10 * YEARS,
+    {LIMITS_KEY("ttl_default", limits.ttl_default_s), SETTINGS_TYPE_DURATION, 1, 10 * YEARS,
      .standard = "24h", .reloadable = true,
      .help = "Lifetime of a message whose deposit names none."},
-    {LIMITS_KEY("ttl_max", ttl_max_s), SETTINGS_TYPE_DURATION, 1, 10 * YEARS, .standard = "7d",
-     .reloadable = true, .help = "Longest lifetime that a deposit may ask for."},
-    {LIMITS_KEY("messages", messages_max), SETTINGS_TYPE_COUNT, 1, 16000000, .unit = "messages",
+    {LIMITS_KEY("ttl_max", limits.ttl_max_s), SETTINGS_TYPE_DURATION, 1, 10 * YEARS,
+     .standard = "7d", .reloadable = true, .help = "Longest lifetime that a deposit may ask for."},
+    {LIMITS_KEY("messages", limits.messages), SETTINGS_TYPE_COUNT, 1, 16000000, .unit = "messages",
      .standard = "100000", .reloadable = true, .help = "Most messages stored, all hosts together."},
-    {LIMITS_KEY("bytes", bytes_max), SETTINGS_TYPE_SIZE, 4 * KIB, 16 * GIB, .standard = "64M",
+    {LIMITS_KEY("bytes", limits.bytes), SETTINGS_TYPE_SIZE, 4 * KIB, 16 * GIB, .standard = "64M",
      .reloadable = true,
      .help = "Most bytes of payloads, media types and filters stored, all hosts together."},
     {LIMITS_KEY("log_bytes", log_bytes), SETTINGS_TYPE_SIZE, 256 * KIB, 256 * MIB,
@@ -186,13 +186,13 @@ static const struct settings_key keys[] = {
              "copied into the database, and the log is written from its beginning again. A smaller "
              "log takes less storage. A larger log writes less, because a page that changes often "
              "is copied once. Deposits keep this much storage free, and 2M more."},
-    {LIMITS_KEY("sessions", sessions_max), SETTINGS_TYPE_COUNT, 1, 65536, .unit = "sessions",
+    {LIMITS_KEY("sessions", limits.sessions), SETTINGS_TYPE_COUNT, 1, 65536, .unit = "sessions",
      .standard = "256", .reloadable = true,
      .help =
          "Most clients connected at a time. When one more comes, the daemon drops a session of the "
          "address that has most, an idle one first, and tells its client why. An address that has "
          "fewer sessions than the new client's loses none."},
-    {LIMITS_KEY("sessions_per_address", sessions_per_address), SETTINGS_TYPE_COUNT, 1, 65536,
+    {LIMITS_KEY("sessions_per_address", limits.sessions_per_address), SETTINGS_TYPE_COUNT, 1, 65536,
      .unit = "sessions", .standard = "16", .reloadable = true,
      .help = "Most clients of one address connected at a time, but at most an eighth of sessions, "
              "or 1. One more takes the place of an idle one that does not watch. For this key and "
@@ -202,23 +202,23 @@ static const struct settings_key keys[] = {
              "kernel's table of neighbours tells the device; otherwise an IPv6 address on link "
              "counts by itself, and its /64 has 16 times the rates; an IPv6 address from further "
              "away counts by its /64."},
-    {LIMITS_KEY("deposits_per_minute", deposits_per_minute), SETTINGS_TYPE_COUNT, 0, 1000000,
+    {LIMITS_KEY("deposits_per_minute", limits.deposits_per_minute), SETTINGS_TYPE_COUNT, 0, 1000000,
      .unit = "deposits", .standard = "60", .reloadable = true,
      .help = "How many deposits, withdrawals and reports a minute one address may send on average; "
              "0: any number."},
-    {LIMITS_KEY("deposit_burst", deposit_burst), SETTINGS_TYPE_COUNT, 1, 1000000,
+    {LIMITS_KEY("deposit_burst", limits.deposit_burst), SETTINGS_TYPE_COUNT, 1, 1000000,
      .unit = "deposits", .standard = "60", .reloadable = true,
      .help = "How many deposits, withdrawals and reports one address may send at once, after a "
              "while without any."},
-    {LIMITS_KEY("queries_per_minute", queries_per_minute), SETTINGS_TYPE_COUNT, 0, 1000000,
+    {LIMITS_KEY("queries_per_minute", limits.queries_per_minute), SETTINGS_TYPE_COUNT, 0, 1000000,
      .unit = "queries", .standard = "1200", .reloadable = true,
      .help = "How many queries, and other requests that read, one address may send a minute on "
              "average; 0: any number. A query counts once for each of its parts, and once for each "
              "3 slices and hashes of the ids that it leaves out, four times all this if it is of a "
              "hood; a watch also counts once for each page of at most 64 messages with which it "
              "catches up."},
-    {LIMITS_KEY("query_burst", query_burst), SETTINGS_TYPE_COUNT, 1, 1000000, .unit = "queries",
-     .standard = "300", .reloadable = true,
+    {LIMITS_KEY("query_burst", limits.query_burst), SETTINGS_TYPE_COUNT, 1, 1000000,
+     .unit = "queries", .standard = "300", .reloadable = true,
      .help = "How many queries, counted as for queries_per_minute, one address may send at once, "
              "after a while without any."},
     {LIMITS_KEY("addresses", addresses), SETTINGS_TYPE_COUNT, 16, 1000000, .unit = "addresses",
@@ -233,19 +233,19 @@ static const struct settings_key keys[] = {
              "more, the daemon closes the oldest one of the address that has most, or of the new "
              "client's address if this address has its eighth. A handshake may "
              "take 2 s while more than half of them are under way."},
-    {LIMITS_KEY("requests_in_flight", requests_in_flight), SETTINGS_TYPE_COUNT, 1, 65536,
+    {LIMITS_KEY("requests_in_flight", limits.requests_in_flight), SETTINGS_TYPE_COUNT, 1, 65536,
      .unit = "requests", .standard = "4096", .reloadable = true,
      .help = "Most requests of one session that wait for their answer. At this number the daemon "
              "stops reading the session."},
-    {LIMITS_KEY("watches_per_session", watches_per_session), SETTINGS_TYPE_COUNT, 0, 65536,
+    {LIMITS_KEY("watches_per_session", limits.watches_per_session), SETTINGS_TYPE_COUNT, 0, 65536,
      .unit = "filters", .standard = "16", .reloadable = true,
      .help = "Most filters in the watches of one session; a watch of several parts counts once for "
              "each part. 0: nobody can watch."},
-    {LIMITS_KEY("watches", watches), SETTINGS_TYPE_COUNT, 0, 1000000, .unit = "filters",
+    {LIMITS_KEY("watches", limits.watches), SETTINGS_TYPE_COUNT, 0, 1000000, .unit = "filters",
      .standard = "10000", .reloadable = true,
      .help = "Most filters in the watches of all sessions together; about 0.7 to 1.5 KiB each, "
              "with 512 bits."},
-    {LIMITS_KEY("session_output", session_output_bytes), SETTINGS_TYPE_SIZE,
+    {LIMITS_KEY("session_output", limits.session_output_bytes), SETTINGS_TYPE_SIZE,
      2 * LIMIT_FRAME_BYTES_MIN, 256 * MIB, .standard = "1M", .reloadable = true,
      .help = "Most bytes that wait to be sent to one session, at least two frames. The daemon "
              "drops a client that does not read them."},

@@ -29,8 +29,6 @@ enum {
     PREFIX_BYTES = 8
 };
 
-_Static_assert((int)DEVICES_KEY_BYTES == (int)NEIGHBOUR_KEY_BYTES, "the key is the table's");
-
 struct devices {
     const struct alloc *alloc;
     uv_loop_t *loop;
@@ -260,7 +258,7 @@ int devices_open(const struct alloc *alloc, uv_loop_t *loop, const uint8_t *key,
                  struct devices **out_devices)
 {
     struct devices *devices = alloc_zeroed(alloc, 1, sizeof(*devices));
-    uint8_t random[NEIGHBOUR_KEY_BYTES];
+    uint8_t random[KEYED_HASH_KEY_BYTES];
 
     if (devices == NULL) {
         return -ERR_NOMEM;

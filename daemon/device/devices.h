@@ -13,23 +13,20 @@
  *
  * Everything happens on the loop's thread.
  */
-#ifndef DAEMON_DEVICE_DEVICES_H
-#define DAEMON_DEVICE_DEVICES_H
+#pragma once
 
-#include <stdint.h>
 #include <sys/socket.h>
 
 #include <uv.h>
 
 #include "core/base/alloc.h"
+#include "daemon/system/keyed_hash.h"
 
 struct devices;
 
-enum { DEVICES_KEY_BYTES = 16 };
-
 /*
  * Opens the neighbour table and reads it once. `alloc` and `loop` are borrowed. The numbers of
- * devices depend on `key` (DEVICES_KEY_BYTES, copied); NULL: on a random one. If the system does
+ * devices depend on `key` (KEYED_HASH_KEY_BYTES, copied); NULL: on a random one. If the system does
  * not give the table, logs a warning, and devices_find answers DEVICE_NONE to everything. Returns
  * 0 or -ERR_NOMEM.
  */
@@ -69,5 +66,3 @@ enum device_answer {
  * calls. */
 enum device_answer devices_find(struct devices *devices, const struct device_query *query,
                                 uint64_t *out_device);
-
-#endif

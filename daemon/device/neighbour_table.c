@@ -4,11 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include <sodium.h>
-
 #include "core/base/err.h"
-
-_Static_assert(NEIGHBOUR_KEY_BYTES == crypto_shorthash_KEYBYTES, "the key is SipHash's");
 
 #define NOWHERE UINT32_MAX /* an enum holds no more than an int */
 
@@ -29,7 +25,7 @@ struct entry {
 
 struct neighbour_table {
     const struct alloc *alloc;
-    uint8_t key[NEIGHBOUR_KEY_BYTES];
+    uint8_t key[KEYED_HASH_KEY_BYTES];
     uint32_t entries_max;
     uint32_t chain_count; /* a power of two */
     uint32_t count;
@@ -46,13 +42,10 @@ static uint64_t hash_of(const struct neighbour_table *table, enum hashed what, u
 {
     uint8_t text[2 + sizeof(interface) + NEIGHBOUR_LINK_BYTES_MAX] = {(uint8_t)what,
                                                                       (uint8_t)count};
-    uint8_t digest[crypto_shorthash_BYTES];
-    uint64_t hash = 0;
 
     memcpy(text + 2, &interface, sizeof(interface));
     memcpy(text + 2 + sizeof(interface), bytes, count);
-    (void)crypto_shorthash(digest, text, sizeof(text), table->key); /* cannot fail */
-    memcpy(&hash, digest, sizeof(hash));
+    uint64_t hash = keyed_hash(table->key, text, sizeof(text));
     return hash != 0 ? hash : 1;
 }
 
@@ -76,7 +69,7 @@ uint64_t neighbour_table_device(const struct neighbour_table *table,
 }
 
 int neighbour_table_new(const struct alloc *alloc, uint32_t entries_max,
-                        const uint8_t key[NEIGHBOUR_KEY_BYTES], struct neighbour_table **out_table)
+                        const uint8_t key[KEYED_HASH_KEY_BYTES], struct neighbour_table **out_table)
 {
     struct neighbour_table *table = alloc_zeroed(alloc, 1, sizeof(*table));
 
@@ -86,7 +79,7 @@ int neighbour_table_new(const struct alloc *alloc, uint32_t entries_max,
     }
     table->alloc = alloc;
     table->entries_max = entries_max;
-    memcpy(table->key, key, NEIGHBOUR_KEY_BYTES);
+    memcpy(table->key, key, KEYED_HASH_KEY_BYTES);
     for (table->chain_count = 1; table->chain_count < entries_max;) {
         table->chain_count *= 2;
     }

@@ -8,12 +8,10 @@
  * this program grow by that. When our table is full, it leaves further addresses out and says that
  * it is incomplete, until it has been filled again from the kernel's table.
  */
-#ifndef DAEMON_DEVICE_NEIGHBOUR_TABLE_H
-#define DAEMON_DEVICE_NEIGHBOUR_TABLE_H
-
-#include <stdint.h>
+#pragma once
 
 #include "core/base/alloc.h"
+#include "daemon/system/keyed_hash.h"
 
 /* --- neighbour_message ------------------------------------------------------------------------ */
 
@@ -63,18 +61,16 @@ void neighbour_message_request(uint8_t out_bytes[NEIGHBOUR_REQUEST_BYTES]);
 
 /* --- neighbour_table -------------------------------------------------------------------------- */
 
-enum {
-    NEIGHBOUR_KEY_BYTES = 16,
-    /* The kernel keeps 1,024 addresses of each family unless gc_thresh3 was raised. */
-    NEIGHBOUR_ENTRIES_MAX = 4096
-};
+/* The kernel keeps 1,024 addresses of each family unless gc_thresh3 was raised. */
+enum { NEIGHBOUR_ENTRIES_MAX = 4096 };
 
 struct neighbour_table;
 
 /* Makes an empty table of `entries_max` entries, 1 to NEIGHBOUR_ENTRIES_MAX. `key` is random.
  * Borrows `alloc`. Returns 0 or -ERR_NOMEM. */
 int neighbour_table_new(const struct alloc *alloc, uint32_t entries_max,
-                        const uint8_t key[NEIGHBOUR_KEY_BYTES], struct neighbour_table **out_table);
+                        const uint8_t key[KEYED_HASH_KEY_BYTES],
+                        struct neighbour_table **out_table);
 void neighbour_table_free(struct neighbour_table *table); /* NULL is fine */
 
 /* Takes what a message says: adds, changes or removes an entry. */
@@ -123,5 +119,3 @@ bool neighbour_table_is_incomplete(const struct neighbour_table *table);
 
 /* The number of entries. */
 uint32_t neighbour_table_count(const struct neighbour_table *table);
-
-#endif

@@ -161,9 +161,9 @@ static void add_all(struct service *service, const struct host *host, struct fig
 {
     add_metrics(service, figures);
     figures_add(figures, service->usage.messages, "messages");
-    figures_add(figures, service->config.limits.messages_max, "messages_max");
+    figures_add(figures, service->config.limits.messages, "messages_max");
     figures_add(figures, service->usage.bytes, "bytes");
-    figures_add(figures, service->config.limits.bytes_max, "bytes_max");
+    figures_add(figures, service->config.limits.bytes, "bytes_max");
     add_departures(service, figures);
     add_queues(service, figures);
     watch_add_figures(service, figures);

@@ -28,7 +28,7 @@ static bool check_epoch(const struct ask *ask)
 static bool check_sizes(const struct ask *ask)
 {
     const struct hearsay_deposit *deposit = &ask->request->deposit;
-    const struct config_limits *limits = &ask->service->config.limits;
+    const struct hearsay_limits *limits = &ask->service->config.limits;
 
     if (deposit->payload.count > limits->payload_bytes) {
         ask_refuse(ask, MSG_TOO_LARGE, "payload",
@@ -82,7 +82,7 @@ static bool check_text(const struct ask *ask)
 
 static bool check_form(const struct ask *ask)
 {
-    const struct config_limits *limits = &ask->service->config.limits;
+    const struct hearsay_limits *limits = &ask->service->config.limits;
     uint64_t filter[PROFILE_WORDS_MAX];
 
     return check_epoch(ask) && ask_filter(ask, &ask->request->deposit.filter, "filter", filter) &&

@@ -6,8 +6,7 @@
  *
  * An ask lives until its handler returns. A handler that answers later makes a job (job.h).
  */
-#ifndef DAEMON_HANDLER_ASK_H
-#define DAEMON_HANDLER_ASK_H
+#pragma once
 
 #include "daemon/host/requester.h"
 #include "daemon/host/service.h"
@@ -97,5 +96,3 @@ bool ask_fill(const struct ask *ask, const uint64_t *filter, const char *field,
  * false.
  */
 bool ask_pay(const struct ask *ask);
-
-#endif

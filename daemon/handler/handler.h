@@ -5,8 +5,7 @@
  * through the requester's events, at once or later. Handlers have no sockets and no loop. handler.c
  * has the table of all requests. All functions of this header are called on the loop thread.
  */
-#ifndef DAEMON_HANDLER_HANDLER_H
-#define DAEMON_HANDLER_HANDLER_H
+#pragma once
 
 #include "daemon/host/requester.h"
 #include "daemon/host/service.h"
@@ -75,5 +74,3 @@ void handler_turn_asks(struct service *service);
  */
 size_t handler_searches_under_way(const struct service *service);
 size_t handler_searches_waiting(const struct service *service);
-
-#endif

@@ -83,38 +83,22 @@ static void fill_capabilities(const struct requester *client, struct msg_welcome
     }
 }
 
-static void fill_limits(const struct config_limits *limits, const struct requester *client,
+static void fill_limits(const struct hearsay_limits *limits, const struct requester *client,
                         struct hearsay_limits *out)
 {
     bool exempt = client->sender == NULL;
-    bool deposits = !exempt && limits->deposits_per_minute > 0;
-    bool queries = !exempt && limits->queries_per_minute > 0;
 
-    *out = (struct hearsay_limits){
-        .frame_bytes = limits->frame_bytes,
-        .payload_bytes = limits->payload_bytes,
-        .media_type_bytes = LIMIT_MEDIA_TYPE_BYTES,
-        .deposit_fill_min_ppm = limits->deposit_fill_min_ppm,
-        .deposit_fill_max_ppm = limits->deposit_fill_max_ppm,
-        .query_fill_max_ppm = limits->query_fill_max_ppm,
-        .k_max = limits->k_max,
-        .ttl_default_s = limits->ttl_default_s,
-        .ttl_max_s = limits->ttl_max_s,
-        .parts_max = limits->parts_max,
-        .requests_in_flight = limits->requests_in_flight,
-        .watches_per_session = limits->watches_per_session,
-        .watches = limits->watches,
-        .deposits_per_minute = deposits ? limits->deposits_per_minute : 0,
-        .queries_per_minute = queries ? limits->queries_per_minute : 0,
-        .deposit_burst = deposits ? limits->deposit_burst : 0,
-        .query_burst = queries ? limits->query_burst : 0,
-        .sessions = limits->sessions_max,
-        .sessions_per_address = exempt ? 0 : config_sessions_of_address(limits),
-        .session_output_bytes = limits->session_output_bytes,
-        .messages = limits->messages_max,
-        .bytes = limits->bytes_max,
-        .sender_share_ppm = limits->sender_share_ppm,
-    };
+    *out = *limits;
+    out->media_type_bytes = LIMIT_MEDIA_TYPE_BYTES;
+    out->sessions_per_address = exempt ? 0 : config_sessions_of_address(limits);
+    if (exempt || limits->deposits_per_minute == 0) {
+        out->deposits_per_minute = 0;
+        out->deposit_burst = 0;
+    }
+    if (exempt || limits->queries_per_minute == 0) {
+        out->queries_per_minute = 0;
+        out->query_burst = 0;
+    }
 }
 
 static bool hello_speaks(const struct hearsay_hello *hello, uint32_t version)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* inner: the handlers in the table of handler.c that other files define. */
-#ifndef DAEMON_HANDLER_INNER_H
-#define DAEMON_HANDLER_INNER_H
+#pragma once
 
 #include "daemon/handler/ask.h"
 #include "daemon/host/room.h"
@@ -139,5 +138,3 @@ int review_choose(const struct moderation *moderation, const struct hearsay_repo
 
 /* Writes the cursor of the page behind a place. */
 void review_write_cursor(const struct review_place *place, uint8_t out_cursor[REVIEW_CURSOR_BYTES]);
-
-#endif

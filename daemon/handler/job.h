@@ -9,8 +9,7 @@
  * (service_work_begin). hearsayd does not close the store before the job ends. job_submit and
  * job_read call job_charge if the job was not charged before.
  */
-#ifndef DAEMON_HANDLER_JOB_H
-#define DAEMON_HANDLER_JOB_H
+#pragma once
 
 #include "daemon/handler/ask.h"
 
@@ -102,5 +101,3 @@ void job_fail_storage(struct job *job, const char *what, const char *reason, con
 void job_fail_read(struct job *job, const char *reason); /* the store failed to read */
 /* the store failed to write, and nothing was changed */
 void job_fail_write(struct job *job, const char *reason);
-
-#endif

@@ -14,7 +14,7 @@
 static bool check_query(const struct ask *ask)
 {
     const struct hearsay_query *query = &ask->request->query;
-    const struct config_limits *limits = &ask->service->config.limits;
+    const struct hearsay_limits *limits = &ask->service->config.limits;
     uint32_t hashes = 0; /* at most LIMIT_SLICES * LIMIT_HASHES */
 
     if (query->k == 0 || query->k > limits->k_max) {
@@ -240,7 +240,7 @@ static void deinit_query(struct job *base)
 }
 
 /* How many of the k results may come from one sender. 0: any number. */
-static uint32_t share_of(const struct config_limits *limits, uint32_t k)
+static uint32_t share_of(const struct hearsay_limits *limits, uint32_t k)
 {
     uint64_t share = (uint64_t)k * limits->sender_share_ppm / DISTANCE_ONE_PPM;
 

@@ -8,8 +8,7 @@
  *   query_answer.c  reads payloads, sends the answer; searches again if a message was removed
  *   query_search.c  searches in steps; decides which search runs next
  */
-#ifndef DAEMON_HANDLER_QUERY_H
-#define DAEMON_HANDLER_QUERY_H
+#pragma once
 
 #include "daemon/handler/job.h"
 #include "daemon/system/read_pool.h"
@@ -111,5 +110,3 @@ void query_ask(struct query_job *job);
  * them first from the cache or the store. If a message was removed meanwhile, may search again.
  */
 void query_answer(struct query_job *job);
-
-#endif

@@ -3,8 +3,7 @@
  * similar: the request Similar, which finds groups of near-duplicates (core/index/similar.h). Both
  * functions are called on the loop thread.
  */
-#ifndef DAEMON_HANDLER_SIMILAR_H
-#define DAEMON_HANDLER_SIMILAR_H
+#pragma once
 
 #include "daemon/handler/ask.h"
 
@@ -17,5 +16,3 @@ void handler_similar(struct ask *ask);
  * do.
  */
 bool handler_run_similar(struct service *service, uint64_t until_ns);
-
-#endif

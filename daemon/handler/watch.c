@@ -93,7 +93,7 @@ static bool read_parent(const struct ask *ask, const uint8_t *id, uint64_t *word
 
 static void begin_watch(const struct ask *ask, const struct watch_order *order)
 {
-    const struct config_limits *limits = &ask->service->config.limits;
+    const struct hearsay_limits *limits = &ask->service->config.limits;
     struct watch_begun begun = {0};
 
     switch (watch_begin(ask->service, ask->client, order, &begun)) {

@@ -5,8 +5,7 @@
  * summary has them. An entry is kept from the deposit until the store has deleted the answer, also
  * while the answer is hidden. Whether the parent can be read is the business of host.h.
  */
-#ifndef DAEMON_HOST_ANSWERS_H
-#define DAEMON_HOST_ANSWERS_H
+#pragma once
 
 #include "core/index/idmap.h"
 #include "core/index/nearest.h"
@@ -64,5 +63,3 @@ void answers_shift(struct answers *answers, int64_t from_ms, int64_t by_ms);
 
 /* How many answers to a message are shown and have not expired at now_ms. O(answers to it) */
 uint32_t answers_count(const struct answers *answers, const uint8_t *parent, int64_t now_ms);
-
-#endif

@@ -15,8 +15,7 @@
  * Messages that were loaded at the start count as new messages. hearsayd serves requests at once
  * and rebuilds all loaded indexes one after the other, the largest first.
  */
-#ifndef DAEMON_HOST_ARRANGE_H
-#define DAEMON_HOST_ARRANGE_H
+#pragma once
 
 #include <stdatomic.h>
 
@@ -108,5 +107,3 @@ bool arrange_turn(struct arrange *arrange, int64_t now_ms);
 void arrange_stop(struct arrange *arrange);
 
 void arrange_figures(const struct arrange *arrange, struct arrange_figures *out_figures);
-
-#endif

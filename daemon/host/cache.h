@@ -3,8 +3,7 @@
  * cache: an LRU cache of payloads and media types. An answer whose payloads are all cached needs no
  * read of the store. All functions are called on the loop thread.
  */
-#ifndef DAEMON_HOST_CACHE_H
-#define DAEMON_HOST_CACHE_H
+#pragma once
 
 #include "core/index/nearest.h"
 
@@ -50,5 +49,3 @@ void cache_set_limit(struct cache *cache, uint64_t limit_bytes);
 
 /* Bytes in use, counted as for the limit. */
 uint64_t cache_bytes(const struct cache *cache);
-
-#endif

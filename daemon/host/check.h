@@ -4,8 +4,7 @@
  * returned, and describes differences in sentences. daemon/handler/check.c asks the store, and
  * compares again if the states may be of different moments.
  */
-#ifndef DAEMON_HOST_CHECK_H
-#define DAEMON_HOST_CHECK_H
+#pragma once
 
 #include "daemon/host/service.h"
 
@@ -48,5 +47,3 @@ void check_ask_tallies(const struct service *service, struct persist_tally *out_
  */
 void check_tallies(const struct service *service, const struct persist_tally *tallies, size_t count,
                    struct check_problems *problems);
-
-#endif

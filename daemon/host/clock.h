@@ -38,8 +38,7 @@
  * more than a minute behind the host's clock, clock_trusted returns false. The lifetime of a
  * message that is deposited after the jump is right, as the same clock measures its begin and end.
  */
-#ifndef DAEMON_HOST_CLOCK_H
-#define DAEMON_HOST_CLOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -109,5 +108,3 @@ bool clock_would_jump(const struct clock_state *state, const struct clock_readin
  */
 bool clock_trusted(struct clock_state *state, const struct clock_reading *reading,
                    int64_t patience_ms);
-
-#endif

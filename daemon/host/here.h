@@ -5,8 +5,7 @@
  *
  * here_new turns text into labels. It opens no file; daemon/net/here_watch reads the file.
  */
-#ifndef DAEMON_HOST_HERE_H
-#define DAEMON_HOST_HERE_H
+#pragma once
 
 #include "core/base/alloc.h"
 #include "proto/msg.h"
@@ -52,5 +51,3 @@ size_t here_frame_bytes(const struct here *here);
 
 /* Whether both have the same labels in the same order. */
 bool here_equal(const struct here *a, const struct here *b);
-
-#endif

@@ -14,8 +14,7 @@
  * This module makes a table from text. It opens no file: here_watch reads the files. A table does
  * not change after here_map_new, so another thread may make a table if `alloc` allows that.
  */
-#ifndef DAEMON_HOST_HERE_MAP_H
-#define DAEMON_HOST_HERE_MAP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -98,5 +97,3 @@ size_t here_map_place(const struct here_map *map, const struct hearsay_text *nam
 /* Whether both tables give this address the same labels. Either may be NULL. */
 bool here_map_agrees(const struct here_map *a, const struct here_map *b,
                      const struct here_address *address);
-
-#endif

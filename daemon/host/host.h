@@ -5,8 +5,7 @@
  * that are in no index (answers.h). They can be read while the message that they answer can, so
  * whatever is done to that message is done to them. All functions are called on the loop thread.
  */
-#ifndef DAEMON_HOST_HOST_H
-#define DAEMON_HOST_HOST_H
+#pragma once
 
 #include "core/filter/counting.h"
 #include "core/index/worth.h"
@@ -316,5 +315,3 @@ enum accept accept_mode_now(const struct host *host, int64_t now_ms, const char 
  * mode `open` without an end.
  */
 bool accept_mode_changed(struct host *host, int64_t now_ms);
-
-#endif

@@ -8,8 +8,7 @@
  * only reported, or approved, has an entry here, and is in its index unless memory was short. All
  * other messages are in their index only.
  */
-#ifndef DAEMON_HOST_MODERATION_H
-#define DAEMON_HOST_MODERATION_H
+#pragma once
 
 #include "core/index/idmap.h"
 #include "core/index/index.h"
@@ -126,5 +125,3 @@ void removed_drop(struct removed *removed, const uint8_t *id);
 /* Whether the operator has removed the message of this id, which has not expired at `now_ms`.
  * O(REMOVED_KEPT) */
 bool removed_has(const struct removed *removed, const uint8_t *id, int64_t now_ms);
-
-#endif

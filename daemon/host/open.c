@@ -296,7 +296,7 @@ static const struct bits_kernels *choose_kernels(void)
 
 static void set_sender_limits(struct service *service)
 {
-    const struct config_limits *limits = &service->config.limits;
+    const struct hearsay_limits *limits = &service->config.limits;
 
     service->sender_limits = (struct sender_limits){
         .connections = config_sessions_of_address(limits),
@@ -338,13 +338,13 @@ int service_new(const struct service_options *options, struct service **out_serv
     service_start_clock(service);
 
     set_sender_limits(service);
-    rc = senders_new(options->alloc, service->config.limits.addresses, options->sender_key,
+    rc = senders_new(options->alloc, service->config.addresses, options->sender_key,
                      &service->senders);
     if (rc != 0) {
         goto fail;
     }
     rc = -ERR_NOMEM;
-    service->cache = cache_new(service->config.limits.cache_bytes);
+    service->cache = cache_new(service->config.cache_bytes);
     /* One allocation for the largest number of hosts, since a host may not be moved. */
     service->hosts = alloc_zeroed(options->alloc, LIMIT_HOSTS, sizeof(*service->hosts));
     if (service->cache == NULL || service->hosts == NULL) {
@@ -410,6 +410,6 @@ void service_reload(struct service *service, const struct config *config)
         service->hosts[i].config = config->hosts[i];
     }
     set_sender_limits(service);
-    cache_set_limit(service->cache, config->limits.cache_bytes);
+    cache_set_limit(service->cache, config->cache_bytes);
     open_hosts(service);
 }

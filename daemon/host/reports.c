@@ -3,11 +3,6 @@
 
 #include <string.h>
 
-#include <sodium.h>
-
-_Static_assert(REPORTS_KEY_BYTES == crypto_shorthash_KEYBYTES, "a key of SipHash");
-_Static_assert(crypto_shorthash_BYTES == sizeof(uint64_t), "a hash fills a slot");
-
 /*
  * Value of a slot whose report was taken back. A search for another hash goes on at the next slot.
  */
@@ -16,21 +11,18 @@ enum { SLOT_FREE = 0, SLOT_TAKEN_BACK = 1 };
 void reports_init(struct reports *reports)
 {
     memset(reports, 0, sizeof(*reports));
-    crypto_shorthash_keygen(reports->key);
+    keyed_hash_draw(reports->key);
 }
 
 static uint64_t hash_of(const struct reports *reports, uint32_t host, const uint8_t *id,
                         uint32_t sender)
 {
     uint8_t text[MESSAGE_ID_BYTES + 8];
-    uint8_t bytes[crypto_shorthash_BYTES];
-    uint64_t hash;
 
     memcpy(text, id, MESSAGE_ID_BYTES);
     memcpy(text + MESSAGE_ID_BYTES, &host, 4); /* in memory only: any order of bytes will do */
     memcpy(text + MESSAGE_ID_BYTES + 4, &sender, 4);
-    (void)crypto_shorthash(bytes, text, sizeof(text), reports->key); /* cannot fail */
-    memcpy(&hash, bytes, sizeof(hash));
+    uint64_t hash = keyed_hash(reports->key, text, sizeof(text));
     return hash <= SLOT_TAKEN_BACK ? hash + 2 : hash;
 }
 

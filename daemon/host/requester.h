@@ -5,8 +5,7 @@
  * events, so that handlers and watches need no sockets. All functions are called on the loop
  * thread.
  */
-#ifndef DAEMON_HOST_REQUESTER_H
-#define DAEMON_HOST_REQUESTER_H
+#pragma once
 
 #include "daemon/host/here_map.h"
 #include "daemon/limits/resume.h"
@@ -139,5 +138,3 @@ struct sender *requester_payer(const struct requester *client);
  * The pointer is valid as long as the sender and the client.
  */
 uint64_t *requester_turn(struct requester *client, struct sender *sender);
-
-#endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/host/room.h"
 
+#include "core/base/least.h"
 #include "daemon/host/service.h"
 
 /* --- the host and the server ------------------------------------------------------------------ */
@@ -42,12 +43,7 @@ static struct usage caps_of_host(const struct host *host)
 
 static struct usage caps_of_server(const struct service *service)
 {
-    return (struct usage){service->config.limits.messages_max, service->config.limits.bytes_max};
-}
-
-static uint64_t room_larger(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
+    return (struct usage){service->config.limits.messages, service->config.limits.bytes};
 }
 
 /*
@@ -111,8 +107,8 @@ static bool find_in_host(const struct room_wish *wish, struct room *room)
     struct usage of_host = usage_excess(&host->usage, &host->leaving, wish->bytes, &host_caps);
     struct usage of_all = usage_excess(&service->usage, &service->leaving, wish->bytes, &all_caps);
 
-    room->need = (struct usage){.messages = room_larger(of_host.messages, of_all.messages),
-                                .bytes = room_larger(of_host.bytes, of_all.bytes)};
+    room->need = (struct usage){.messages = most_u64(of_host.messages, of_all.messages),
+                                .bytes = most_u64(of_host.bytes, of_all.bytes)};
     if (usage_is_zero(&room->need)) {
         return true;
     }
@@ -255,8 +251,7 @@ uint64_t room_next_ms(const struct room_wish *wish, const struct room *room)
     int64_t now_ms = service_now_ms(service);
     int64_t next_ms = INT64_MAX;
 
-    if (wish->bytes > wish->host->config.bytes_max ||
-        wish->bytes > service->config.limits.bytes_max) {
+    if (wish->bytes > wish->host->config.bytes_max || wish->bytes > service->config.limits.bytes) {
         return 0;
     }
     for (size_t i = 0; i < service->host_count; i++) {

@@ -14,8 +14,7 @@
  * transaction that stores the deposit. Until the store has answered, the messages are promised:
  * they are counted in `leaving`.
  */
-#ifndef DAEMON_HOST_ROOM_H
-#define DAEMON_HOST_ROOM_H
+#pragma once
 
 #include "daemon/host/host.h"
 
@@ -80,5 +79,3 @@ void room_unpromise(struct service *service, struct host *host, const struct roo
  * too. Logs a line if the log has a line that the host is full. Call every few seconds.
  */
 void room_tick(struct service *service);
-
-#endif

@@ -4,11 +4,9 @@
  * overrides the configuration, and notices. Also the mark that the host has been restored. The
  * store has the same rules; this copy is in memory.
  */
-#ifndef DAEMON_HOST_RULES_H
-#define DAEMON_HOST_RULES_H
+#pragma once
 
 #include "core/base/alloc.h"
-#include "core/profile/profile.h"
 #include "daemon/config/schedule.h"
 #include "daemon/store/persist.h"
 
@@ -98,5 +96,3 @@ bool rules_move(const struct rules *rules, int64_t from_ms);
  */
 const struct ban *rules_find_ban(const struct rules *rules, const uint8_t *filter,
                                  size_t filter_bytes, const uint8_t *payload, size_t payload_bytes);
-
-#endif

@@ -12,8 +12,7 @@
  *   upkeep.c            regular work: expiry, saving the clock, arranging indexes
  *   service.c           looks up hosts, remembers payloads, counts work
  */
-#ifndef DAEMON_HOST_SERVICE_H
-#define DAEMON_HOST_SERVICE_H
+#pragma once
 
 #include "daemon/host/arrange.h"
 #include "daemon/host/cache.h"
@@ -22,6 +21,7 @@
 #include "daemon/limits/resume.h"
 #include "daemon/limits/sender.h"
 #include "daemon/system/block_pool.h"
+#include "daemon/system/keyed_hash.h"
 #include "proto/arena.h"
 
 /* --- reports ---------------------------------------------------------------------------------- */
@@ -36,10 +36,10 @@
  * whose hash was cleared may report the same message again. So may every sender after a restart.
  */
 
-enum { REPORTS_KEPT = 8192, REPORTS_SLOTS = 2 * REPORTS_KEPT, REPORTS_KEY_BYTES = 16 };
+enum { REPORTS_KEPT = 8192, REPORTS_SLOTS = 2 * REPORTS_KEPT };
 
 struct reports {
-    uint8_t key[REPORTS_KEY_BYTES];
+    uint8_t key[KEYED_HASH_KEY_BYTES];
     uint32_t used;                    /* hashes that were put into the newer generation */
     unsigned newer;                   /* index of the newer generation */
     uint64_t slots[2][REPORTS_SLOTS]; /* open addressing; 0: free */
@@ -99,7 +99,7 @@ struct service_options {
     const struct config *config;                 /* copied */
     struct persist *persist;                     /* borrowed */
     uint64_t hash_seed;                          /* random */
-    uint8_t sender_key[SENDERS_KEY_BYTES];       /* random: key of the hashes of addresses */
+    uint8_t sender_key[KEYED_HASH_KEY_BYTES];    /* random: key of the hashes of addresses */
     int64_t (*read_wall_ms)(void *context);      /* Unix time */
     int64_t (*read_monotonic_ms)(void *context); /* also counts while the machine is suspended */
     /* whether the system reports that its clock is synchronised; NULL: never */
@@ -494,5 +494,3 @@ void host_groups_shift(struct host *host, int64_t from_ms, int64_t by_ms);
 bool host_groups_turn(struct service *service);
 
 void host_groups_deinit(struct host *host);
-
-#endif

@@ -20,8 +20,7 @@
  * removed for a new message. A leaving message does not count for its sender. If the deposit fails,
  * shares_unpick removes the mark, and the message counts again.
  */
-#ifndef DAEMON_HOST_SHARES_H
-#define DAEMON_HOST_SHARES_H
+#pragma once
 
 #include "core/base/alloc.h"
 #include "core/index/idmap.h"
@@ -117,5 +116,3 @@ bool shares_pick_wide(struct shares *shares, uint32_t wide_tag, bool by_bytes, u
 
 /* Removes the mark of a message. Does nothing for an id that is not counted or not marked. */
 void shares_unpick(struct shares *shares, const uint8_t *id);
-
-#endif

@@ -5,8 +5,7 @@
  * not grow in the long run. All times are in nanoseconds. The caller reads a monotonic clock for
  * `now_ns`.
  */
-#ifndef DAEMON_LIMITS_ACCOUNT_H
-#define DAEMON_LIMITS_ACCOUNT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -39,5 +38,3 @@ static inline void account_spend(struct account *account, uint64_t now_ns, uint6
     account->spent_ns += spent_ns < room_ns ? spent_ns : room_ns;
     account->at_ns = now_ns;
 }
-
-#endif

@@ -7,8 +7,7 @@
  * with PRICE_LOOKS hashes or slices, or for reading one page of messages from the store. A deposit,
  * withdrawal or report costs one token, too.
  */
-#ifndef DAEMON_LIMITS_COST_H
-#define DAEMON_LIMITS_COST_H
+#pragma once
 
 #include "daemon/limits/sender.h"
 #include "proto/msg.h"
@@ -24,5 +23,3 @@ enum {
  * bucket the tokens are taken. The pages that a watch reads later are not included: each costs
  * COST_PAGE when it is read. */
 uint32_t cost_of_request(const struct hearsay_request *request, enum sender_action *out_action);
-
-#endif

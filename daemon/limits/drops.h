@@ -3,8 +3,7 @@
  * drops: counts and logs the sessions that the daemon has dropped, by reason. Each reason has a
  * figure, and at most one line of the log in ten seconds.
  */
-#ifndef DAEMON_LIMITS_DROPS_H
-#define DAEMON_LIMITS_DROPS_H
+#pragma once
 
 #include "daemon/system/log.h"
 #include "proto/msg.h"
@@ -73,5 +72,3 @@ void refusals_note_connection(struct refusals *refusals, int64_t now_ms);
 /* Adds the figure refused_CODE_total for each error code, in lower case, and
  * refused_connections_total. */
 void refusals_add_figures(const struct refusals *refusals, struct figures *figures);
-
-#endif

@@ -3,8 +3,7 @@
  * figures: a list of named numbers, for the answer to Stats. The list and the names are in an
  * arena.
  */
-#ifndef DAEMON_LIMITS_FIGURES_H
-#define DAEMON_LIMITS_FIGURES_H
+#pragma once
 
 #include <stdint.h>
 
@@ -26,5 +25,3 @@ int figures_init(struct figures *figures, struct arena *arena);
  * nothing and sets is_short. */
 void figures_add(struct figures *figures, uint64_t value, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-
-#endif

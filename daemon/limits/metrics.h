@@ -4,8 +4,7 @@
  * requests of the last few minutes, and the messages that left. Only numbers are kept: nothing says
  * who sent a request, or what was in it.
  */
-#ifndef DAEMON_LIMITS_METRICS_H
-#define DAEMON_LIMITS_METRICS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -105,5 +104,3 @@ const char *metrics_name(enum metric metric);
 
 void metrics_report(struct metrics *metrics, enum metric metric, int64_t now_ms,
                     struct metric_report *out_report);
-
-#endif

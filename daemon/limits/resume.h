@@ -4,8 +4,7 @@
  * client that connects with this token within RESUME_PATIENCE_MS gets the reason, once. The last
  * RESUME_REASONS reasons are stored.
  */
-#ifndef DAEMON_LIMITS_RESUME_H
-#define DAEMON_LIMITS_RESUME_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -43,5 +42,3 @@ void resume_note(struct resume *resume, const uint8_t *token, enum msg_error_cod
  * or earlier. */
 bool resume_take(struct resume *resume, const struct hearsay_bytes *token, int64_t monotonic_ms,
                  struct msg_error *out_error);
-
-#endif

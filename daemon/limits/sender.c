@@ -5,11 +5,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include <sodium.h>
-
 #include "core/base/err.h"
-
-_Static_assert(SENDERS_KEY_BYTES == crypto_shorthash_KEYBYTES, "the key is SipHash's");
 
 enum {
     IPV6_BYTES = 16,
@@ -34,7 +30,7 @@ struct sender {
 
 struct senders {
     const struct alloc *alloc;
-    uint8_t key[SENDERS_KEY_BYTES];
+    uint8_t key[KEYED_HASH_KEY_BYTES];
     uint32_t capacity;
     uint32_t chain_count; /* a power of two */
     uint32_t free;        /* first of the free places */
@@ -113,13 +109,9 @@ static uint64_t hash_of(const struct senders *senders, enum sender_kind kind, bo
                         const uint8_t *bytes)
 {
     uint8_t text[2 + IPV6_BYTES] = {(uint8_t)kind, is_wide ? 1 : 0};
-    uint8_t digest[crypto_shorthash_BYTES];
-    uint64_t hash = 0;
 
     memcpy(text + 2, bytes, IPV6_BYTES);
-    (void)crypto_shorthash(digest, text, sizeof(text), senders->key); /* cannot fail */
-    memcpy(&hash, digest, sizeof(hash));
-    return hash;
+    return keyed_hash(senders->key, text, sizeof(text));
 }
 
 uint32_t senders_tag(const struct senders *senders, const struct sender_address *address)
@@ -149,8 +141,8 @@ uint32_t senders_wide_tag(const struct senders *senders, const struct sender_add
 
 /* --- the table -------------------------------------------------------------------------------- */
 
-int senders_new(const struct alloc *alloc, uint32_t capacity, const uint8_t key[SENDERS_KEY_BYTES],
-                struct senders **out_senders)
+int senders_new(const struct alloc *alloc, uint32_t capacity,
+                const uint8_t key[KEYED_HASH_KEY_BYTES], struct senders **out_senders)
 {
     struct senders *senders = alloc_zeroed(alloc, 1, sizeof(*senders));
 
@@ -160,7 +152,7 @@ int senders_new(const struct alloc *alloc, uint32_t capacity, const uint8_t key[
     }
     senders->alloc = alloc;
     senders->capacity = capacity;
-    memcpy(senders->key, key, SENDERS_KEY_BYTES);
+    memcpy(senders->key, key, KEYED_HASH_KEY_BYTES);
     for (senders->chain_count = 1; senders->chain_count < capacity;) {
         senders->chain_count *= 2;
     }

@@ -22,8 +22,7 @@
  * This module reads no clock and makes no random numbers: the caller passes the time and the key.
  * Not thread-safe.
  */
-#ifndef DAEMON_LIMITS_SENDER_H
-#define DAEMON_LIMITS_SENDER_H
+#pragma once
 
 #include <sys/socket.h>
 
@@ -31,8 +30,9 @@
 #include "core/base/bucket.h"
 #include "core/base/fair.h"
 #include "daemon/limits/account.h"
+#include "daemon/system/keyed_hash.h"
 
-enum { SENDERS_KEY_BYTES = 16, SENDERS_WIDE = 16 };
+enum { SENDERS_WIDE = 16 };
 
 enum sender_kind {
     SENDER_IPV4,
@@ -82,8 +82,8 @@ struct sender;
 
 /* Makes a table with places for `capacity` (1 to 2^30) senders. Borrows `alloc`. Returns 0 or
  * -ERR_NOMEM. */
-int senders_new(const struct alloc *alloc, uint32_t capacity, const uint8_t key[SENDERS_KEY_BYTES],
-                struct senders **out_senders);
+int senders_new(const struct alloc *alloc, uint32_t capacity,
+                const uint8_t key[KEYED_HASH_KEY_BYTES], struct senders **out_senders);
 void senders_free(struct senders *senders); /* NULL is fine; no sender has a connection */
 
 /* Forgets senders that have no connection and full buckets. Looks at some thousands, and goes on
@@ -173,5 +173,3 @@ struct account *sender_account(struct sender *sender);
  * (service_take_turn). The caller changes the number. NULL: `sender` is the shared sender, which
  * stands for all addresses without a place in the table. */
 uint64_t *sender_turn(struct sender *sender);
-
-#endif

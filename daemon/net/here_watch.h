@@ -5,8 +5,7 @@
  * of libuv's pool. If a file is wrong, the error is logged, and the host keeps the labels or the
  * table that it has, unless they are from another path. For the loop's thread only.
  */
-#ifndef DAEMON_NET_HERE_WATCH_H
-#define DAEMON_NET_HERE_WATCH_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -57,5 +56,3 @@ void here_watch_stop(struct here_watch *watch);
 
 /* Frees the watch. Call this function when the loop has ended all its work. NULL is fine. */
 void here_watch_free(struct here_watch *watch);
-
-#endif

@@ -4,8 +4,7 @@
  * manager has passed it. A listener reports each connection to its home (struct listener_home) by a
  * callback. For the loop's thread only.
  */
-#ifndef DAEMON_NET_LISTENER_H
-#define DAEMON_NET_LISTENER_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -103,5 +102,3 @@ void listener_adopt_words(struct listener *listener, const struct config *config
 
 /* Stops listening. Removes the file of a Unix socket that this listener has made. */
 void listener_close(struct listener *listener);
-
-#endif

@@ -7,8 +7,7 @@
  *
  * For the loop's thread only. No function of this header runs a callback before it returns.
  */
-#ifndef DAEMON_NET_LOOP_H
-#define DAEMON_NET_LOOP_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -110,5 +109,3 @@ bool loop_awaits_arrivals(const struct loop *loop);
 /* Ends a turn. The next turn comes without waiting if `is_due`, or if a session is in `ready`,
  * `busy` or `gone`. */
 void loop_end_turn(struct loop *loop, bool is_due);
-
-#endif

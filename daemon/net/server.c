@@ -178,8 +178,8 @@ static int open_store(struct server *server, char *out_reason)
         .gather_ms = config->commit_delay_ms,
         .group_us = GROUP_US,
         .log_bytes = config_log_bytes(config),
-        .messages_max = config->limits.messages_max,
-        .bytes_max = config->limits.bytes_max,
+        .messages_max = config->limits.messages,
+        .bytes_max = config->limits.bytes,
     };
     return persist_sqlite_open(&options, &server->persist, out_reason);
 }
@@ -291,7 +291,7 @@ int server_start(struct server *server, const struct options *options, const str
         return reason_set(out_reason, "event loop: %s", uv_strerror(rc));
     }
     /* Beside sessions: listeners, the store, libuv. */
-    loop_reserve(&server->loop, (uint64_t)config->limits.sessions_max + 64);
+    loop_reserve(&server->loop, (uint64_t)config->limits.sessions + 64);
     worker_uv_init(&server->worker, &server->loop.uv);
     open_read_pool(server);
 

@@ -11,10 +11,7 @@
  *   server_clock.c    the system's clocks
  *   server_tls.c      the certificate
  */
-#ifndef DAEMON_NET_SERVER_H
-#define DAEMON_NET_SERVER_H
-
-#include <uv.h>
+#pragma once
 
 #include "daemon/config/options.h"
 #include "daemon/net/listener.h"
@@ -201,5 +198,3 @@ void server_listen_cancel(struct server *server, const struct server_listen *lis
  * ...) of their lines in `fresh`. */
 void server_listen_commit(struct server *server, const struct config *fresh,
                           const struct server_listen *listen);
-
-#endif

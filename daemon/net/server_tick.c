@@ -8,6 +8,7 @@
  */
 #include <sodium.h>
 
+#include "core/base/least.h"
 #include "daemon/host/room.h"
 #include "daemon/net/here_watch.h"
 #include "daemon/net/server.h"
@@ -25,11 +26,6 @@ enum {
 
 /* --- when the next tick comes ----------------------------------------------------------------- */
 
-static int64_t sooner_of(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* When a host has something to do, by the host's clock; at most now_ms: now. */
 static int64_t host_due_ms(const struct host *host, int64_t now_ms)
 {
@@ -40,18 +36,18 @@ static int64_t host_due_ms(const struct host *host, int64_t now_ms)
         return now_ms;
     }
     if (host->current != NULL) {
-        due_ms = sooner_of(due_ms, host->current->ends_ms);
+        due_ms = least_i64(due_ms, host->current->ends_ms);
     }
     for (size_t i = 1; i < host->epoch_count; i++) { /* the first is the open one */
-        due_ms = sooner_of(due_ms, host->epochs[i]->is_over ? now_ms : host->epochs[i]->kept_ms);
+        due_ms = least_i64(due_ms, host->epochs[i]->is_over ? now_ms : host->epochs[i]->kept_ms);
     }
     for (size_t i = 0; i < host->rules.notice_count; i++) {
         int64_t until_ms = host->rules.notices[i]->until_ms;
-        due_ms = until_ms > 0 ? sooner_of(due_ms, until_ms) : due_ms;
+        due_ms = until_ms > 0 ? least_i64(due_ms, until_ms) : due_ms;
     }
     for (uint32_t i = 0; i < host->moderation.count; i++) {
         int64_t destroy_ms = host->moderation.entries[i].destroy_ms;
-        due_ms = destroy_ms > 0 ? sooner_of(due_ms, destroy_ms) : due_ms;
+        due_ms = destroy_ms > 0 ? least_i64(due_ms, destroy_ms) : due_ms;
     }
     return due_ms;
 }
@@ -60,14 +56,14 @@ static int64_t host_due_ms(const struct host *host, int64_t now_ms)
 static int64_t service_rest_ms(struct service *service)
 {
     int64_t now_ms = service_now_ms(service);
-    int64_t due_ms = sooner_of(now_ms + REST_MS, service->next_expiry_ms);
+    int64_t due_ms = least_i64(now_ms + REST_MS, service->next_expiry_ms);
 
     if (arrange_is_active(&service->arrange) || service->is_setting_clock ||
         service->clock.waiting) {
         return 0;
     }
     for (size_t i = 0; i < service->host_count; i++) {
-        due_ms = sooner_of(due_ms, host_due_ms(&service->hosts[i], now_ms));
+        due_ms = least_i64(due_ms, host_due_ms(&service->hosts[i], now_ms));
     }
     return due_ms - now_ms;
 }
@@ -94,7 +90,7 @@ static uint64_t next_tick_ms(struct server *server, bool is_watching)
     if (server->quiet_ticks < QUIET_TICKS || is_watching || needs_each_second(server)) {
         return TICK_MS;
     }
-    int64_t rest_ms = sooner_of(service_rest_ms(server->service),
+    int64_t rest_ms = least_i64(service_rest_ms(server->service),
                                 sessions_due_ms(&server->sessions, now_ms) - now_ms);
     if (rest_ms <= TICK_MS) {
         return TICK_MS;

@@ -3,8 +3,7 @@
  * server_tls: the certificate of the listeners with TLS. Loads the certificate, watches when it
  * expires, and switches TLS on for new connections.
  */
-#ifndef DAEMON_NET_SERVER_TLS_H
-#define DAEMON_NET_SERVER_TLS_H
+#pragma once
 
 #include "daemon/config/config.h"
 #include "daemon/net/transport.h"
@@ -55,5 +54,3 @@ void server_tls_deinit(struct server_tls *tls);
 /* Switches TLS on for a transport that was accepted just now. Returns 0 or UV_ENOMEM. */
 int server_tls_secure(struct server_tls *tls, enum config_security security,
                       struct transport *transport);
-
-#endif

@@ -210,7 +210,7 @@ static void time_out(struct session *session, const char *sentence)
  * send its last answers. */
 static bool is_late(const struct session *session, int64_t now_ms)
 {
-    int64_t hello_ms = (int64_t)session->all->service->config.limits.hello_timeout_s * 1000;
+    int64_t hello_ms = (int64_t)session->all->service->config.hello_timeout_s * 1000;
     int64_t most_ms = session->state == SESSION_ENDING ? LINGER_MS : hello_ms;
 
     return session->state != SESSION_OPEN && now_ms - session->since_ms >= most_ms;
@@ -218,7 +218,7 @@ static bool is_late(const struct session *session, int64_t now_ms)
 
 void session_tick(struct session *session, int64_t now_ms)
 {
-    const struct config_limits *limits = &session->all->service->config.limits;
+    const struct config *config = &session->all->service->config;
     bool is_ending = session->state == SESSION_ENDING;
 
     if (session->state == SESSION_CLOSED) {
@@ -238,9 +238,9 @@ void session_tick(struct session *session, int64_t now_ms)
     } else if (is_late(session, now_ms) && session->state == SESSION_NEW) {
         session_note_drop(session, DROP_HELLO);
         time_out(session, "no Hello came in time");
-    } else if (session->state == SESSION_OPEN && limits->idle_timeout_s > 0 &&
+    } else if (session->state == SESSION_OPEN && config->idle_timeout_s > 0 &&
                session_is_done(session) && !watch_is_watching(&session->client) &&
-               now_ms - session->activity_ms >= (int64_t)limits->idle_timeout_s * 1000) {
+               now_ms - session->activity_ms >= (int64_t)config->idle_timeout_s * 1000) {
         session_note_drop(session, DROP_IDLE);
         time_out(session, "nothing was asked for too long");
     } else if (is_ending && session_is_done(session) && now_ms - session->since_ms >= LINGER_MS) {
@@ -314,16 +314,16 @@ void sessions_tick(struct sessions *all, int64_t now_ms)
 
 static int64_t session_due_ms(const struct session *session, int64_t now_ms)
 {
-    const struct config_limits *limits = &session->all->service->config.limits;
+    const struct config *config = &session->all->service->config;
 
     if (session->state != SESSION_OPEN || session->is_held_back ||
         session->transport.write_active) {
         return now_ms;
     }
-    if (limits->idle_timeout_s == 0 || watch_is_watching(&session->client)) {
+    if (config->idle_timeout_s == 0 || watch_is_watching(&session->client)) {
         return INT64_MAX;
     }
-    return session->activity_ms + (int64_t)limits->idle_timeout_s * 1000;
+    return session->activity_ms + (int64_t)config->idle_timeout_s * 1000;
 }
 
 int64_t sessions_due_ms(const struct sessions *all, int64_t now_ms)

@@ -33,8 +33,7 @@
  *
  * For the loop's thread only.
  */
-#ifndef DAEMON_NET_SESSION_H
-#define DAEMON_NET_SESSION_H
+#pragma once
 
 #include "daemon/handler/handler.h"
 #include "daemon/limits/drops.h"
@@ -195,5 +194,3 @@ void session_tick(struct session *session, int64_t now_ms);
 
 /* Closes the stream at once. Does nothing for a session that is closed already. */
 void session_close(struct session *session);
-
-#endif

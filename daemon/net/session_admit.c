@@ -134,7 +134,7 @@ bool session_take_place(struct session *session, enum config_security security)
 {
     struct sessions *all = session->all;
 
-    if (all->count - all->refused_count > all->service->config.limits.sessions_max &&
+    if (all->count - all->refused_count > all->service->config.limits.sessions &&
         !session_evict_for(all, session)) {
         refuse_counted(session, security, SESSION_RETRY_MS,
                        "as many connections as are taken here are open; try again");

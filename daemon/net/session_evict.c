@@ -83,7 +83,7 @@ bool session_evict_idle_of(struct sessions *all, const struct sender *sender)
 
 static uint32_t handshakes_max(const struct sessions *all)
 {
-    return all->service->config.limits.tls_handshakes_max;
+    return all->service->config.tls_handshakes_max;
 }
 
 bool session_handshakes_are_short(const struct sessions *all)

@@ -3,8 +3,7 @@
  * session_inner: functions of session_state.c, session_admit.c, session_requests.c and session.c
  * that other session*.c files call.
  */
-#ifndef DAEMON_NET_SESSION_INNER_H
-#define DAEMON_NET_SESSION_INNER_H
+#pragma once
 
 #include "daemon/net/session.h"
 
@@ -203,5 +202,3 @@ bool session_evict_for_handshake(struct sessions *all, const struct session *new
 /* Returns whether more than half of the allowed TLS handshakes (tls_handshakes) are under way. If
  * so, handshakes have a shorter timeout. */
 bool session_handshakes_are_short(const struct sessions *all);
-
-#endif

@@ -26,7 +26,7 @@ enum {
  * that reads must not be dropped because of that. The bound is at least two frames, so a session
  * without requests in flight always meets the second condition if it meets the first.
  */
-static bool has_room_for_answer(const struct session *session, const struct config_limits *limits)
+static bool has_room_for_answer(const struct session *session, const struct hearsay_limits *limits)
 {
     size_t waiting = transport_output_bytes(&session->transport);
 
@@ -48,7 +48,7 @@ static bool is_searching(const struct requester *client)
 static bool may_take_more(struct session *session)
 {
     const struct service *service = session->all->service;
-    const struct config_limits *limits = &service->config.limits;
+    const struct hearsay_limits *limits = &service->config.limits;
 
     if (handler_is_congested(service, &session->client)) {
         session->is_congested = true; /* until sessions_end_congestion */

@@ -328,7 +328,7 @@ static void drop_slowest(struct sessions *all)
 void session_check_output(struct session *session)
 {
     struct sessions *all = session->all;
-    const struct config_limits *limits = &all->service->config.limits;
+    const struct hearsay_limits *limits = &all->service->config.limits;
 
     session_count_output(session);
     if (session->state == SESSION_CLOSED) {
@@ -336,7 +336,7 @@ void session_check_output(struct session *session)
     }
     if (output_bytes(session) > limits->session_output_bytes) {
         session_drop_slow_reader(session, DROP_UNREAD);
-    } else if (all->output_bytes > limits->output_bytes) {
+    } else if (all->output_bytes > all->service->config.output_bytes) {
         drop_slowest(all);
     }
 }
@@ -345,7 +345,7 @@ void session_respond(struct requester *client, const struct hearsay_response *re
 {
     struct session *session = session_of_client(client);
     struct sessions *all = session->all;
-    const struct config_limits *limits = &all->service->config.limits;
+    const struct hearsay_limits *limits = &all->service->config.limits;
 
     if (session->state == SESSION_CLOSED) {
         return;

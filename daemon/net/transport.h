@@ -9,8 +9,7 @@
  *
  * For the loop's thread only. An event may close the transport.
  */
-#ifndef DAEMON_NET_TRANSPORT_H
-#define DAEMON_NET_TRANSPORT_H
+#pragma once
 
 #include <uv.h>
 
@@ -134,5 +133,3 @@ void transport_close(struct transport *transport);
  * lost, and the kernel keeps no TIME_WAIT state. May be called where transport_close may be called.
  */
 void transport_reset(struct transport *transport);
-
-#endif

@@ -3,8 +3,7 @@
  * settings_listener: the value of `listen`, from text and back: an address with a port or the path
  * of a socket, and words after it. Each program has its own words.
  */
-#ifndef DAEMON_SETTINGS_LISTENER_H
-#define DAEMON_SETTINGS_LISTENER_H
+#pragma once
 
 #include "daemon/settings/value.h"
 
@@ -48,5 +47,3 @@ int settings_parse_listener(const struct settings_listener *kind,
 /* Writes a place with its words in the form of a configuration file (SETTINGS_LISTENER_BYTES). */
 void settings_print_listener(const struct settings_listener *kind,
                              const struct settings_place *place, const void *base, char *out);
-
-#endif

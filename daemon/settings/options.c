@@ -274,8 +274,10 @@ bool settings_options_answer(const struct settings_program *program,
             (void)fputs(options->preset, out);
             return true;
         }
-        if (config != NULL) {
+        if (config != NULL && program->print != NULL) {
             program->print(config, out);
+        } else if (config != NULL) {
+            settings_print_section(program->table, program->section, NULL, config, out);
         }
         return config != NULL;
     case SETTINGS_PRINT_MARKDOWN:

@@ -5,8 +5,7 @@
  * --help (-h). A program may add its own options. If a program has presets, --print-config may be
  * followed by the name of one.
  */
-#ifndef DAEMON_SETTINGS_OPTIONS_H
-#define DAEMON_SETTINGS_OPTIONS_H
+#pragma once
 
 #include "daemon/settings/table.h"
 
@@ -113,7 +112,7 @@ struct settings_program {
     /* What --check-config checks besides, such as users: writes warnings to `out`. Returns 0, or
      * another number with a line for each error in out_reason (SETTINGS_REASON_BYTES). */
     int (*check)(void *config, FILE *out, char *out_reason);
-    /* Writes a configuration in the form of a file. */
+    /* Writes a configuration in the form of a file. NULL: it has the keys of `section` only. */
     void (*print)(const void *config, FILE *out);
 };
 
@@ -233,5 +232,3 @@ int settings_finish_output(const struct settings_program *program);
  * that is refused (SETTINGS_REFUSED) is a matter of the configuration.
  */
 int settings_fail_start(int rc, const char *reason);
-
-#endif

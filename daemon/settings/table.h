@@ -8,8 +8,7 @@
  * row has the offset of its field in the struct of its section. The functions get a pointer to this
  * struct as `base`.
  */
-#ifndef DAEMON_SETTINGS_TABLE_H
-#define DAEMON_SETTINGS_TABLE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -212,5 +211,3 @@ int settings_read(const char *file, char **out_text, size_t *out_length, char *o
  */
 int settings_read_heading(const struct settings_source *source, const struct settings_table *table,
                           const char *text, size_t length, struct settings_heading *out_heading);
-
-#endif

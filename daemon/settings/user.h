@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* settings_user: the key `user`, which names the user that a program becomes when root starts it.
  */
-#ifndef DAEMON_SETTINGS_USER_H
-#define DAEMON_SETTINGS_USER_H
+#pragma once
 
 #include "daemon/settings/value.h"
 #include "daemon/system/privilege.h"
@@ -31,5 +30,3 @@ int settings_check_user(const struct settings_user *user, char *out_reason);
  * change, and the process must end. Both write a sentence to out_reason (SETTINGS_REASON_BYTES).
  */
 int settings_become_user(const struct settings_user *user, char *out_reason);
-
-#endif

@@ -4,8 +4,7 @@
  * refusals. Percentages and distances are stored in millionths, without floating point, so that a
  * printed value is exactly the value that was read.
  */
-#ifndef DAEMON_SETTINGS_VALUE_H
-#define DAEMON_SETTINGS_VALUE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -118,5 +117,3 @@ bool settings_is_name(const char *name, size_t length);
  */
 int settings_parse_name(const struct settings_source *source, enum settings_type type,
                         const char *key, const char *text, char *out, size_t room);
-
-#endif

@@ -5,15 +5,13 @@
  *
  * One thread at a time uses a store_database. Results of type int are SQLite's codes.
  */
-#ifndef DAEMON_STORE_DATABASE_H
-#define DAEMON_STORE_DATABASE_H
-
-#include <sqlite3.h>
+#pragma once
 
 #include "core/filter/cuckoo.h"
 #include "daemon/store/numbers.h"
 #include "daemon/store/row.h"
 #include "daemon/store/statement.h"
+#include "daemon/system/keyed_hash.h"
 
 /* --- marks ------------------------------------------------------------------------------------ */
 
@@ -37,11 +35,11 @@ enum {
 
 struct store_marks {
     struct cuckoo filter;
-    uint8_t secret[16]; /* of SipHash */
-    bool usable;        /* the filter contains every id that has a tombstone */
-    bool reloaded;      /* the filter was loaded after the current transaction may have changed the
-                           table `tombstone` */
-    uint32_t patience;  /* transactions to wait before loading is tried again */
+    uint8_t secret[KEYED_HASH_KEY_BYTES];
+    bool usable;       /* the filter contains every id that has a tombstone */
+    bool reloaded;     /* the filter was loaded after the current transaction may have changed the
+                          table `tombstone` */
+    uint32_t patience; /* transactions to wait before loading is tried again */
     uint32_t gone_count;
     /*
      * Ids whose tombstones the current transaction has deleted. The commit removes these ids from
@@ -303,5 +301,3 @@ int store_database_require_transaction(const struct store_database *database);
  * on.
  */
 int store_database_fail_damaged(struct persist_op *op);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* store_error: result codes of SQLite as sentences. */
-#ifndef DAEMON_STORE_ERROR_H
-#define DAEMON_STORE_ERROR_H
+#pragma once
 
 /* Returns a sentence for a client and the log, in static storage. */
 const char *store_error_reason(int rc);
@@ -12,5 +11,3 @@ const char *store_error_reason(int rc);
  * error text of SQLite or of a check. `detail` may be NULL, and may point into out_reason.
  */
 int store_error_refuse(const char *path, int rc, const char *detail, char *out_reason);
-
-#endif

@@ -5,10 +5,7 @@
  * functions implement add_host, replay_rules, replay_removed and replay_epochs of
  * persist.h. All block.
  */
-#ifndef DAEMON_STORE_LOAD_H
-#define DAEMON_STORE_LOAD_H
-
-#include <sqlite3.h>
+#pragma once
 
 #include "daemon/store/numbers.h"
 #include "daemon/store/persist.h"
@@ -56,5 +53,3 @@ int store_load_removed(const struct store_load *load,
 int store_load_epochs(const struct store_load *load,
                       int (*visit)(void *context, const struct persist_epoch *epoch),
                       void *context);
-
-#endif

@@ -11,8 +11,7 @@
  * each frame up to this one. Recovery stops at the first frame whose salts or checksum are
  * wrong.
  */
-#ifndef DAEMON_STORE_LOG_H
-#define DAEMON_STORE_LOG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -61,5 +60,3 @@ int store_log_cut(sqlite3 *db, const char *path);
 
 /* Returns the size of the log in bytes; 0 if there is no log, or stat fails. */
 uint64_t store_log_bytes(const char *path);
-
-#endif

@@ -3,25 +3,14 @@
 
 #include <string.h>
 
-#include <sodium.h>
-
 enum {
     ROOM_MIN = 1024, /* a filter is loaded with room for at least this number of further ids */
     PATIENCE = 1000  /* transactions between a failed loading and the next attempt */
 };
 
-_Static_assert(crypto_shorthash_KEYBYTES == sizeof(((struct store_marks *)0)->secret),
-               "a key of SipHash");
-
-/* SipHash-2-4 with a secret key, so that a client cannot choose ids whose hashes collide. */
 static uint64_t hash_key(const void *context, const uint8_t *key)
 {
-    uint8_t out[crypto_shorthash_BYTES];
-    uint64_t hash;
-
-    (void)crypto_shorthash(out, key, STORE_MARKS_KEY_BYTES, context); /* cannot fail */
-    memcpy(&hash, out, sizeof(hash)); /* in memory only: any order of bytes will do */
-    return hash;
+    return keyed_hash(context, key, STORE_MARKS_KEY_BYTES);
 }
 
 static void make_key(uint32_t host, const uint8_t *id, uint8_t out[STORE_MARKS_KEY_BYTES])
@@ -35,7 +24,7 @@ static void make_key(uint32_t host, const uint8_t *id, uint8_t out[STORE_MARKS_K
 void store_marks_init(struct store_marks *marks)
 {
     memset(marks, 0, sizeof(*marks));
-    crypto_shorthash_keygen(marks->secret);
+    keyed_hash_draw(marks->secret);
 }
 
 void store_marks_deinit(struct store_marks *marks)

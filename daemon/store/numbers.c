@@ -8,6 +8,7 @@
 #include <uv.h>
 
 #include "daemon/store/statement.h"
+#include "daemon/system/keyed_hash.h"
 
 /*
  * The messages of a host. `fresh` has the messages that came lately. A transaction adds to `fresh`
@@ -30,7 +31,7 @@ struct removal {
 };
 
 struct store_numbers {
-    uint8_t secret[crypto_shorthash_KEYBYTES];
+    uint8_t secret[KEYED_HASH_KEY_BYTES];
     uv_mutex_t mutex; /* the writer's thread changes the fields below while it holds the mutex */
     struct numbers_host *hosts;
     size_t host_count;
@@ -43,15 +44,9 @@ struct store_numbers {
 
 /* --- hosts ------------------------------------------------------------------------------------ */
 
-/* SipHash-2-4 with a secret key, so that a client cannot choose ids whose hashes collide. */
 static uint32_t hash_id(const struct store_numbers *numbers, const uint8_t *id)
 {
-    uint8_t out[crypto_shorthash_BYTES];
-    uint32_t hash;
-
-    (void)crypto_shorthash(out, id, MESSAGE_ID_BYTES, numbers->secret); /* cannot fail */
-    memcpy(&hash, out, sizeof(hash)); /* in memory only: any order of bytes will do */
-    return hash & STORE_HASH_MASK;
+    return (uint32_t)(keyed_hash(numbers->secret, id, MESSAGE_ID_BYTES) & STORE_HASH_MASK);
 }
 
 static struct numbers_host *find_host(const struct store_numbers *numbers, uint32_t host)
@@ -162,7 +157,7 @@ struct store_numbers *store_numbers_new(void)
         return NULL;
     }
     if (numbers != NULL) {
-        crypto_shorthash_keygen(numbers->secret);
+        keyed_hash_draw(numbers->secret);
     }
     return numbers;
 }

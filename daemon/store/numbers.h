@@ -14,8 +14,7 @@
  * the current transaction take effect at once, and store_numbers_rollback takes them back. The
  * reader's thread reads while it holds the lock.
  */
-#ifndef DAEMON_STORE_NUMBERS_H
-#define DAEMON_STORE_NUMBERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -256,5 +255,3 @@ void store_fresh_sweep(struct store_fresh *fresh, bool drops_gone, int64_t first
  * O(numbers of both)
  */
 bool store_run_merge(struct store_run *old, struct store_fresh *fresh);
-
-#endif

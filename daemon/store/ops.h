@@ -5,8 +5,7 @@
  *
  * Results are SQLite's codes. An outcome of an operation, such as a conflict, is no failure.
  */
-#ifndef DAEMON_STORE_OPS_H
-#define DAEMON_STORE_OPS_H
+#pragma once
 
 #include "daemon/store/database.h"
 
@@ -314,5 +313,3 @@ void store_review_add_reason(struct store_review *row, const char *words, size_t
 
 /* A part of PERSIST_REPLICATE: gives a number to each row of the host without one. */
 int store_review_number(struct store_database *database, uint32_t host);
-
-#endif

@@ -13,8 +13,7 @@
  * Threads. The functions are called on the loop thread, and the callbacks run on the loop thread.
  * `submit`, `read`, `begin_job` and `close` return before their callbacks run.
  */
-#ifndef DAEMON_STORE_PERSIST_H
-#define DAEMON_STORE_PERSIST_H
+#pragma once
 
 #include "core/index/nearest.h"
 #include "proto/limits.h"
@@ -704,5 +703,3 @@ struct persist_interface {
 struct persist {
     const struct persist_interface *interface;
 };
-
-#endif

@@ -3,8 +3,7 @@
  * store_row: the structs of rows that persist.h does not have, and what is done with the rows of
  * messages. tables.c has the columns of all rows.
  */
-#ifndef DAEMON_STORE_ROW_H
-#define DAEMON_STORE_ROW_H
+#pragma once
 
 #include <sqlite3.h>
 
@@ -127,5 +126,3 @@ struct store_evictions {
 #define STORE_EVICTED_COUNT "length(messages) / 32"
 int store_row_put_evicted(sqlite3_stmt *statement, const struct store_evictions *evictions);
 int store_row_read_evicted(sqlite3_stmt *statement, struct store_evictions *out_evictions);
-
-#endif

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/least.h"
+
 _Static_assert(sizeof(struct store_number) == 14, "no padding");
 
 enum {
@@ -184,11 +186,6 @@ void store_run_deinit(struct store_run *run)
     *run = (struct store_run){.items = NULL};
 }
 
-static size_t lesser_of(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Returns the first place from `low` to `high` whose hash is not smaller than `hash`, or `high`, by
  * halving. */
 static size_t halve_range(const struct store_run *run, size_t low, size_t high, uint32_t hash)
@@ -220,8 +217,8 @@ static size_t run_place(const struct store_run *run, size_t count, uint32_t hash
     }
     if (run->starts != NULL) {
         /* store_run_merge has moved the numbers from place `count` on */
-        low = lesser_of(run->starts[bucket_of(run, hash)], count);
-        high = lesser_of(run->starts[bucket_of(run, hash) + 1], count);
+        low = least_size(run->starts[bucket_of(run, hash)], count);
+        high = least_size(run->starts[bucket_of(run, hash) + 1], count);
     }
     if (high - low > LARGE_BUCKET) {
         return halve_range(run, low, high, hash);

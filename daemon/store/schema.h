@@ -7,8 +7,7 @@
  * Before the store writes to a file that is not empty, it checks that the file is a hearsay
  * database of this version and is not damaged. One thread at a time uses a connection.
  */
-#ifndef DAEMON_STORE_SCHEMA_H
-#define DAEMON_STORE_SCHEMA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -118,5 +117,3 @@ enum { STORE_CHECK_DETAIL_BYTES = 128 };
  * SQLite's text for the error.
  */
 int store_check(sqlite3 *db, char *out_detail);
-
-#endif

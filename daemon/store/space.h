@@ -7,8 +7,7 @@
  * and refuses deposits that would use this reserve. The section "A full disk" of
  * docs/reliability.md explains the computation.
  */
-#ifndef DAEMON_STORE_SPACE_H
-#define DAEMON_STORE_SPACE_H
+#pragma once
 
 #include "daemon/store/persist.h"
 
@@ -84,5 +83,3 @@ bool store_space_fits_log(const struct store_space_room *room, const struct stor
  */
 bool store_space_suffices(const char *path, uint64_t messages, uint64_t bytes, uint64_t log_limit,
                           uint64_t room, char *out_reason);
-
-#endif

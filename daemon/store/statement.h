@@ -2,8 +2,7 @@
 /*
  * store_statement: binds values to SQL statements and runs them. Results are SQLite's codes.
  */
-#ifndef DAEMON_STORE_STATEMENT_H
-#define DAEMON_STORE_STATEMENT_H
+#pragma once
 
 #include <sqlite3.h>
 
@@ -76,5 +75,3 @@ int store_query_number(sqlite3 *db, const char *sql, const struct store_value *v
 
 /* Runs one or several statements that need no values. Ignores the rows that they return. */
 int store_exec(sqlite3 *db, const char *sql);
-
-#endif

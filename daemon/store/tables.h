@@ -3,10 +3,7 @@
  * store_tables: the tables of the database, in the version STORE_VERSION. Results are
  * SQLite's codes.
  */
-#ifndef DAEMON_STORE_TABLES_H
-#define DAEMON_STORE_TABLES_H
-
-#include <sqlite3.h>
+#pragma once
 
 #include "daemon/store/statement.h"
 
@@ -187,5 +184,3 @@ int store_tables_check(sqlite3 *db);
  * damaged, and *out_what names it. Other codes are errors.
  */
 int store_tables_check_rows(sqlite3 *db, const char **out_what);
-
-#endif

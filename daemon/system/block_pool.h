@@ -13,8 +13,7 @@
  *
  * For one thread.
  */
-#ifndef DAEMON_SYSTEM_BLOCK_POOL_H
-#define DAEMON_SYSTEM_BLOCK_POOL_H
+#pragma once
 
 #include "core/base/alloc.h"
 
@@ -38,5 +37,3 @@ void block_pool_init(struct block_pool *pool, const struct alloc *upstream);
 /* Frees the kept blocks. Blocks that are in use stay valid. Does nothing if the struct is all zero
  * because it was never initialised. */
 void block_pool_clear(struct block_pool *pool);
-
-#endif

@@ -2,12 +2,9 @@
 /*
  * container: gets a struct from a pointer to one of its members.
  */
-#ifndef DAEMON_SYSTEM_CONTAINER_H
-#define DAEMON_SYSTEM_CONTAINER_H
+#pragma once
 
 #include <stddef.h>
 
 #define CONTAINER_OF(pointer, type, member) \
     ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
-
-#endif

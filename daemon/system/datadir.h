@@ -2,8 +2,7 @@
 /*
  * datadir: the data directory of a daemon, and its lock.
  */
-#ifndef DAEMON_SYSTEM_DATADIR_H
-#define DAEMON_SYSTEM_DATADIR_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -30,5 +29,3 @@ int datadir_make(const char *directory, mode_t parents, char out_path[DATADIR_PA
  */
 int datadir_lock(const char *directory, bool needs_storage, int *out_lock, char *out_reason);
 void datadir_unlock(int lock);
-
-#endif

@@ -5,8 +5,7 @@
  * listens. The signals are noted here: a stop ends the start early, and what was noted takes effect
  * when the loop runs.
  */
-#ifndef DAEMON_SYSTEM_EARLY_SIGNALS_H
-#define DAEMON_SYSTEM_EARLY_SIGNALS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -21,5 +20,3 @@ bool early_signals_stop(void);
 
 /* Whether the signal was noted since the last call for it. Only for the signals above. */
 bool early_signals_take(int number);
-
-#endif

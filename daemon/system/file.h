@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* file: reading small files whole. */
-#ifndef DAEMON_SYSTEM_FILE_H
-#define DAEMON_SYSTEM_FILE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,5 +28,3 @@ void streams_keep(void);
 /* Returns whether everything that was printed to standard output has been written. If not, prints
  * the error to standard error, with the name `program` before the error. */
 bool streams_finish(const char *program);
-
-#endif

@@ -9,8 +9,7 @@
  * Elements belong to the caller. No macro allocates or frees memory. A removed element keeps its
  * pointers. A macro may evaluate an argument more than once.
  */
-#ifndef DAEMON_SYSTEM_LIST_H
-#define DAEMON_SYSTEM_LIST_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -82,5 +81,3 @@
 #define DL_FOREACH_SAFE(head, element, after)                                        \
     for ((element) = (head); (element) != NULL && ((after) = (element)->next, true); \
          (element) = (after))
-
-#endif

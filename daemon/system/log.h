@@ -5,8 +5,7 @@
  * standard error is the journal (JOURNAL_STREAM), a line begins with the priority <n> of
  * sd-daemon(3), otherwise with the time in UTC.
  */
-#ifndef DAEMON_SYSTEM_LOG_H
-#define DAEMON_SYSTEM_LOG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,5 +44,3 @@ bool log_gate_opens(struct log_gate *gate, int64_t now_ms, uint64_t *out_withhel
 #define log_warning(...) log_write(LOG_LEVEL_WARNING, __VA_ARGS__)
 #define log_info(...)    log_write(LOG_LEVEL_INFO, __VA_ARGS__)
 #define log_debug(...)   log_write(LOG_LEVEL_DEBUG, __VA_ARGS__)
-
-#endif

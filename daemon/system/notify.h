@@ -4,8 +4,7 @@
  * With the build option `systemd` off, or without a service manager, nothing is sent, and there is
  * no watchdog.
  */
-#ifndef DAEMON_SYSTEM_NOTIFY_H
-#define DAEMON_SYSTEM_NOTIFY_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -76,5 +75,3 @@ const char *unit_hint(const char *directory, int error, char out[UNIT_HINT_BYTES
 
 /* As unit_hint, for the directory of the file or socket at an absolute path. */
 const char *unit_hint_of_file(const char *path, int error, char out[UNIT_HINT_BYTES]);
-
-#endif

@@ -4,8 +4,7 @@
  * as root, and then becomes the user of the setting `user`, if that is set. A filter in the kernel
  * may then refuse system calls that the program does not need.
  */
-#ifndef DAEMON_SYSTEM_PRIVILEGE_H
-#define DAEMON_SYSTEM_PRIVILEGE_H
+#pragma once
 
 #include <stdbool.h>
 #include <sys/types.h>
@@ -103,5 +102,3 @@ const char *privilege_filter_calls(void);
 
 /* Whether the process still runs as root (effective uid 0). */
 bool privilege_is_root(void);
-
-#endif

@@ -7,8 +7,7 @@
  * All functions are called on the loop, except for read_task.run and the function `wake`. A pool
  * that is NULL has no threads and no tasks: pausing it and taking from it are fine.
  */
-#ifndef DAEMON_SYSTEM_READ_POOL_H
-#define DAEMON_SYSTEM_READ_POOL_H
+#pragma once
 
 #include "core/base/alloc.h"
 
@@ -61,5 +60,3 @@ void read_pool_resume(struct read_pool *pool);
  * task is over, or at once if a task is over already.
  */
 void read_pool_await(struct read_pool *pool);
-
-#endif

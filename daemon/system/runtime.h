@@ -4,8 +4,7 @@
  * SIGINT, reads its configuration again at SIGHUP, tells the service manager that it still runs,
  * and has the kernel refuse the system calls that it does not need.
  */
-#ifndef DAEMON_SYSTEM_RUNTIME_H
-#define DAEMON_SYSTEM_RUNTIME_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -68,5 +67,3 @@ struct worker_uv {
 
 /* Borrows the loop. There is no deinit. */
 void worker_uv_init(struct worker_uv *worker, uv_loop_t *loop);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * worker: the interface for long work on another thread. runtime.h implements it on libuv's pool.
  */
-#ifndef DAEMON_SYSTEM_WORKER_H
-#define DAEMON_SYSTEM_WORKER_H
+#pragma once
 
 /*
  * A piece of work. The caller fills the struct, which must stay in place until `done` is called.
@@ -18,5 +17,3 @@ struct long_work {
 struct worker {
     void (*submit)(struct worker *worker, struct long_work *work); /* one at a time */
 };
-
-#endif

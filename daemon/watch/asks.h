@@ -14,8 +14,7 @@
  * many tokens come back. Nothing of an ask says who the client is. All functions are called on the
  * loop thread.
  */
-#ifndef DAEMON_WATCH_ASKS_H
-#define DAEMON_WATCH_ASKS_H
+#pragma once
 
 #include "daemon/host/requester.h"
 #include "daemon/host/service.h"
@@ -104,5 +103,3 @@ int64_t asks_next_ms(const struct service *service);
 
 /* Forgets all bridges. No wait may be left. */
 void asks_deinit(struct service *service);
-
-#endif

@@ -4,8 +4,7 @@
  * The answer to a deposit waits until a bridge has said that the copies have the message. All
  * functions are called on the loop thread.
  */
-#ifndef DAEMON_WATCH_FEED_H
-#define DAEMON_WATCH_FEED_H
+#pragma once
 
 #include "daemon/host/requester.h"
 #include "daemon/host/service.h"
@@ -55,5 +54,3 @@ void feed_turn(struct service *service);
 
 /* Returns when feed_turn has to be called again: monotonic; INT64_MAX: nothing waits. */
 int64_t feed_next_ms(const struct service *service);
-
-#endif

@@ -8,8 +8,7 @@
  *   queue.c            queues the matches of a client, looks their messages up, sends them
  *   watcher.c          clients that watch
  */
-#ifndef DAEMON_WATCH_INNER_H
-#define DAEMON_WATCH_INNER_H
+#pragma once
 
 #include "daemon/limits/cost.h"
 #include "daemon/watch/watch.h"
@@ -162,5 +161,3 @@ void watch_match_pending(struct service *service);
 
 /* Frees all deposits that wait. */
 void watch_forget_pending(struct service *service);
-
-#endif

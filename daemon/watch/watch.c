@@ -140,7 +140,7 @@ static struct watch *watch_new(struct service *service, struct watcher *watcher,
 static int check_limits(const struct service *service, const struct requester *client,
                         uint32_t filters)
 {
-    const struct config_limits *limits = &service->config.limits;
+    const struct hearsay_limits *limits = &service->config.limits;
     uint32_t own = watch_filters_of(client);
 
     if (filters > limits->watches_per_session || own > limits->watches_per_session - filters) {

@@ -9,8 +9,7 @@
  * A queued match holds a few numbers, not the message. The message is looked up when the match can
  * be sent. A message that was withdrawn, has expired or is hidden by then is not sent.
  */
-#ifndef DAEMON_WATCH_WATCH_H
-#define DAEMON_WATCH_WATCH_H
+#pragma once
 
 #include "core/standing/standing.h"
 #include "daemon/host/requester.h"
@@ -176,5 +175,3 @@ void wait_tell(struct service *service, struct host *host);
 
 /* Ends the client's request Wait, if there is one, without an answer. */
 void wait_end(struct service *service, struct requester *client);
-
-#endif

@@ -7,8 +7,7 @@
  * proto/limits.h: nesting, counts of repeated fields, lengths, varints and texts. The memory that
  * protobuf-c allocates comes from an arena.
  */
-#ifndef PROTO_CODEC_CODEC_H
-#define PROTO_CODEC_CODEC_H
+#pragma once
 
 #include "proto/arena.h"
 #include "proto/bytes.h"
@@ -95,5 +94,3 @@ enum { CODEC_ENVELOPE_BYTES_MAX = 96 };
  * first '/'. "a//" is a media type, "//a" is none.
  */
 bool codec_is_media_type(const char *text, size_t length);
-
-#endif

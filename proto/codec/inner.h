@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* inner: the parts of the codec. */
-#ifndef PROTO_CODEC_INNER_H
-#define PROTO_CODEC_INNER_H
+#pragma once
 
 #include <protobuf-c/protobuf-c.h>
 
@@ -250,5 +249,3 @@ extern const struct map_body codec_request_asker;
 /* Has a row for every repeated field: the most entries of the field. */
 extern const struct scan_count codec_counts[];
 extern const size_t codec_count_count;
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* letter: turns letters between bridges into bytes, and bytes into letters; as codec.h. */
-#ifndef PROTO_CODEC_LETTER_H
-#define PROTO_CODEC_LETTER_H
+#pragma once
 
 #include "proto/codec/codec.h"
 #include "proto/letter.h"
@@ -18,5 +17,3 @@ int letter_decode(const uint8_t *bytes, size_t length, struct arena *arena, stru
 /* Appends a letter to `out`. 0; -ERR_NOMEM; or CODEC_TOO_LARGE where it would have more than
  * LETTER_BYTES_MAX, and out->count is unchanged. */
 int letter_encode(const struct msg_letter *letter, struct bytes *out);
-
-#endif

@@ -3,8 +3,7 @@
  * codec_size: the bytes that fields take on the wire, for the sizes that proto/generate.py makes.
  * Only the codec uses this file.
  */
-#ifndef PROTO_CODEC_SIZE_H
-#define PROTO_CODEC_SIZE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ static inline size_t size_of_data(size_t tag_bytes, size_t bytes)
 {
     return tag_bytes + size_of_varint(bytes) + bytes;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tls_inner: types and functions that contexts and pipes share. Only this folder uses this file. */
-#ifndef PROTO_TLS_INNER_H
-#define PROTO_TLS_INNER_H
+#pragma once
 
 #include <openssl/ssl.h>
 
@@ -13,5 +12,3 @@ struct tls_context {
 
 /* Writes the pin of a certificate. certificate NULL: the pin is all zero. */
 void tls_inner_pin(const X509 *certificate, uint8_t out_pin[TLS_PIN_BYTES]);
-
-#endif

@@ -7,8 +7,7 @@
  * A pin is the SHA-256 of a certificate's public key (SubjectPublicKeyInfo, as in RFC 7469). A
  * certificate that is renewed with the same key has the same pin.
  */
-#ifndef PROTO_TLS_TLS_H
-#define PROTO_TLS_TLS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -158,5 +157,3 @@ const char *tls_pipe_reason(const struct tls_pipe *pipe);
  */
 const char *tls_pipe_objection(const struct tls_pipe *pipe);
 void tls_pipe_pin(const struct tls_pipe *pipe, uint8_t out_pin[TLS_PIN_BYTES]);
-
-#endif

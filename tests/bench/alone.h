@@ -4,8 +4,7 @@
  * The rows are the same as the daemon's. A transaction has 1,000 rows, which are on storage when
  * the transaction ends.
  */
-#ifndef TESTS_BENCH_ALONE_H
-#define TESTS_BENCH_ALONE_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -34,5 +33,3 @@ struct alone_reading {
  * Returns 0 or -1.
  */
 int alone_read(const char *path, struct alone_reading *out);
-
-#endif

@@ -4,8 +4,7 @@
  * and writes its figures to a report. A comparison is made within one run, and both sides take
  * turns.
  */
-#ifndef TESTS_BENCH_BENCH_H
-#define TESTS_BENCH_BENCH_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -93,5 +92,3 @@ void bench_raise_descriptors(uint64_t wanted);
 
 /* Writes what failed to standard error, printf-style, and returns -1. */
 int bench_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-#endif

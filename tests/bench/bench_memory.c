@@ -65,7 +65,7 @@ static int run_models(const char *directory, size_t count, struct measured *out)
 
     config_defaults(&config);
     if (model_index(SEED, count, false, &out->index) != 0 ||
-        model_cache(SEED, count, config.limits.cache_bytes, &out->cache_bytes) != 0 ||
+        model_cache(SEED, count, config.cache_bytes, &out->cache_bytes) != 0 ||
         alone_deposit(directory, SEED, count, &alone) != 0) {
         return -1;
     }

@@ -4,8 +4,7 @@
  * and a directory for its data. This code ends only processes that it started. The processes end if
  * this process is killed.
  */
-#ifndef TESTS_BENCH_CHILD_H
-#define TESTS_BENCH_CHILD_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -95,5 +94,3 @@ void child_stop(struct child *child);
 
 /* Returns the CPU time that a server has used, in seconds; 0 if it cannot be read. */
 double child_cpu_seconds(const struct child *child);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* defaults: what hearsayd does where nobody chose, for benchmarks that show what people have. */
-#ifndef TESTS_BENCH_DEFAULTS_H
-#define TESTS_BENCH_DEFAULTS_H
+#pragma once
 
 #include "core/index/index.h"
 #include "core/profile/profile.h"
@@ -11,5 +10,3 @@ void bench_default_profile(struct profile *out);
 
 /* Returns the metric of a query that names none. */
 enum index_metric bench_default_metric(void);
-
-#endif

@@ -3,8 +3,7 @@
  * deposit_store: what a deposit costs the store, in this process, with and without the changes of a
  * host for copies (`replicate`).
  */
-#ifndef TESTS_BENCH_DEPOSIT_STORE_H
-#define TESTS_BENCH_DEPOSIT_STORE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -26,5 +25,3 @@ enum deposit_kind {
  */
 int deposit_store_run(const struct bench_options *options, enum deposit_kind kind, size_t count,
                       double *out_us);
-
-#endif

@@ -5,8 +5,7 @@
  * length and the id of a request, and writes the id into the answer. All answers to the requests of
  * one read are sent in one write.
  */
-#ifndef TESTS_BENCH_ECHO_H
-#define TESTS_BENCH_ECHO_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ struct echo_frames {
  * could not start.
  */
 int echo_serve(int listener, const struct echo_frames *frames);
-
-#endif

@@ -18,8 +18,7 @@
  *   wifi:DIR     UJIIndoorLoc in DIR (training.tsv.gz is stored, validation.tsv.gz is asked)
  *   filters:FILE raw filters of m / 8 bytes, back to back
  */
-#ifndef TESTS_BENCH_FILTERS_H
-#define TESTS_BENCH_FILTERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -103,5 +102,3 @@ struct wordlist {
 };
 int wordlist_read(const char *path, struct wordlist *out); /* 0, or -1: it is said */
 void wordlist_deinit(struct wordlist *list);
-
-#endif

@@ -3,8 +3,7 @@
  * flash_device: an ext4 file system of its own on a loop device, which counts what is written to
  * it. Needs root and mkfs.ext4.
  */
-#ifndef TESTS_BENCH_FLASH_DEVICE_H
-#define TESTS_BENCH_FLASH_DEVICE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -24,5 +23,3 @@ void flash_device_end(struct flash_device *device);
 
 /* Writes everything to the device. Returns the bytes written to it so far, or -1. */
 int64_t flash_device_written(const struct flash_device *device);
-
-#endif

@@ -6,8 +6,7 @@
  * with the most strength; each row of validation.tsv.gz is a query at such an access point. Campus:
  * 2,000 places of 30 access points each, two places at each of 1,000 hosts, 100,000 messages.
  */
-#ifndef TESTS_BENCH_HOOD_DATA_H
-#define TESTS_BENCH_HOOD_DATA_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,5 +42,3 @@ struct hood_data {
 int hood_data_read(const char *directory, const struct hood_kind *kind, struct hood_data *out);
 int hood_data_campus(struct hood_data *out);
 void hood_data_deinit(struct hood_data *data);
-
-#endif

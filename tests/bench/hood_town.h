@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hood_town: the hosts of `hearsay-bench hood`, with messages and groups, and brute force. */
-#ifndef TESTS_BENCH_HOOD_TOWN_H
-#define TESTS_BENCH_HOOD_TOWN_H
+#pragma once
 
 #include "core/hood/search.h"
 #include "tests/bench/hood_data.h"
@@ -50,5 +49,3 @@ int town_compare(const void *left, const void *right);
  */
 uint32_t town_nearest(const struct town *town, const uint64_t *query, uint32_t first, uint32_t end,
                       struct similarity floor, struct town_result out[TOWN_K + 1]);
-
-#endif

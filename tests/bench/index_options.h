@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* index_options: the command line of hearsay-bench index. */
-#ifndef TESTS_BENCH_INDEX_OPTIONS_H
-#define TESTS_BENCH_INDEX_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,5 +43,3 @@ struct index_bench_options {
  * profile that is none.
  */
 enum options_outcome index_options_read(int argc, char **argv, struct index_bench_options *options);
-
-#endif

@@ -3,8 +3,7 @@
  * index_plot: the plots of hearsay-bench index --plot: the time of a query and the bytes that a
  * query reads, against the number of filters, with a curve for each engine.
  */
-#ifndef TESTS_BENCH_INDEX_PLOT_H
-#define TESTS_BENCH_INDEX_PLOT_H
+#pragma once
 
 #include <stddef.h>
 
@@ -33,5 +32,3 @@ void index_plot_add(struct index_plot *plot, const char *engine, size_t n, doubl
  * a message on standard error.
  */
 int index_plot_draw(const struct index_plot *plot, const char *directory);
-
-#endif

@@ -3,8 +3,7 @@
  * library: queries through libhearsay, as a program asks them. Each request is encoded when it is
  * sent. Each answer is decoded and checked.
  */
-#ifndef TESTS_BENCH_LIBRARY_H
-#define TESTS_BENCH_LIBRARY_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ struct library_load {
  * results, or one that is not exact, is a failure. bytes_in of *out is 0. Returns 0 or -1.
  */
 int library_run(struct hearsay *server, const struct library_load *load, struct peer_outcome *out);
-
-#endif

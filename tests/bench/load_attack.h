@@ -3,8 +3,7 @@
  * load_attack: attackers, in a process of their own, to measure how much they slow the requests of
  * others down.
  */
-#ifndef TESTS_BENCH_LOAD_ATTACK_H
-#define TESTS_BENCH_LOAD_ATTACK_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -43,5 +42,3 @@ pid_t load_attack_begin(const struct load_attack_plan *plan);
 
 /* Ends the attack and waits for its end. Returns the CPU time that the attack used, in seconds. */
 double load_attack_end(pid_t pid);
-
-#endif

@@ -5,8 +5,7 @@
  * which the request was due. If a request has to wait before it is sent, its time includes the
  * wait. A closed loop would not measure this wait (coordinated omission).
  */
-#ifndef TESTS_BENCH_LOAD_CLIENT_H
-#define TESTS_BENCH_LOAD_CLIENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -61,5 +60,3 @@ uint64_t load_client_messages(const struct load_client *client);
 int load_client_run(struct load_client *client, double seconds,
                     void (*look)(void *context, double elapsed_s), void *context,
                     struct load_result results[LOAD_KINDS]);
-
-#endif

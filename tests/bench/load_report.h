@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* load_report: writes the figures of `hearsay-bench load`, as text or as one JSON object a line. */
-#ifndef TESTS_BENCH_LOAD_REPORT_H
-#define TESTS_BENCH_LOAD_REPORT_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -44,5 +43,3 @@ void load_rounds_add(struct load_rounds *rounds, enum load_turn turn,
  * Writes the medians of the percentiles, and the medians of each round's ratios to its quiet phase.
  */
 void load_report_rounds(bool json, const char *attack, const struct load_rounds *rounds);
-
-#endif

@@ -4,8 +4,7 @@
  * counts from the filters how many standing queries a deposit matches, so that a missing match or
  * one match too many is found.
  */
-#ifndef TESTS_BENCH_LOAD_STANDING_H
-#define TESTS_BENCH_LOAD_STANDING_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -37,5 +36,3 @@ int load_standing_make_watches(const struct load_standing *standing, struct fram
 /* How many a message fits. O(count). */
 uint32_t load_standing_count_fitting(const struct load_standing *standing,
                                      const struct workload_message *message);
-
-#endif

@@ -3,8 +3,7 @@
  * load_watch: measures a daemon under load once a second: memory, descriptors, CPU time, messages,
  * storage. The curves of these figures should be flat.
  */
-#ifndef TESTS_BENCH_LOAD_WATCH_H
-#define TESTS_BENCH_LOAD_WATCH_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -58,5 +57,3 @@ int load_watch_trend(const struct load_watch *watch, size_t first, double from_s
  * message on standard error.
  */
 int load_watch_draw(const struct load_watch *watch, const char *directory, const char *title);
-
-#endif

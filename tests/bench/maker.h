@@ -3,8 +3,7 @@
  * maker: what the generators of filters.c and people.c share while they make filters. Only for
  * these two files.
  */
-#ifndef TESTS_BENCH_MAKER_H
-#define TESTS_BENCH_MAKER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -45,5 +44,3 @@ uint32_t maker_topic(struct maker *maker);
 /* Adds a label of `length` bytes to a filter. A label without a section is kept in `homeless`. */
 void maker_add_label(struct maker *maker, struct encoder *context, const char *label,
                      size_t length);
-
-#endif

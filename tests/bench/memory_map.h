@@ -2,8 +2,7 @@
 /*
  * memory_map: what of a process is resident, by what it is.
  */
-#ifndef TESTS_BENCH_MEMORY_MAP_H
-#define TESTS_BENCH_MEMORY_MAP_H
+#pragma once
 
 #include <sys/types.h>
 
@@ -19,5 +18,3 @@ struct memory_map {
 
 /* 0 or -1. */
 int memory_map_read(pid_t pid, struct memory_map *out);
-
-#endif

@@ -3,8 +3,7 @@
  * model: runs the daemon's parts in this process with the same messages, to measure how much of the
  * daemon's memory and time each part takes.
  */
-#ifndef TESTS_BENCH_MODEL_H
-#define TESTS_BENCH_MODEL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,5 +27,3 @@ int model_index(uint64_t seed, size_t count, bool in_bulk, struct model_index *o
  * -1.
  */
 int model_cache(uint64_t seed, size_t count, uint64_t limit_bytes, double *out_bytes);
-
-#endif

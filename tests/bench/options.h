@@ -3,8 +3,7 @@
  * options: reads the command line of hearsay-bench and of each subcommand. One table says for each
  * option which values are allowed, where the value is stored, and what --help prints.
  */
-#ifndef TESTS_BENCH_OPTIONS_H
-#define TESTS_BENCH_OPTIONS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -97,5 +96,3 @@ enum options_outcome options_read(const struct options_table *table, int argc, c
 
 /* Prints what --help prints. */
 void options_help(const struct options_table *table, FILE *out);
-
-#endif

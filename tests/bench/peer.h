@@ -4,8 +4,7 @@
  * thread, with poll. It sends ready-made frames and reads only the kind of each answer, because the
  * client's own CPU time would make the server look better than it is.
  */
-#ifndef TESTS_BENCH_PEER_H
-#define TESTS_BENCH_PEER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -63,5 +62,3 @@ int peer_run(struct peer *peers, size_t peer_count, const struct peer_load *load
  */
 int peer_ask(struct peer *peer, const struct frames *frames, size_t number, struct arena *arena,
              struct hearsay_response *out, size_t *out_bytes);
-
-#endif

@@ -8,8 +8,7 @@
  * strength at a place, -92 to -50 dBm with a median of -82 as in UJIIndoorLoc, and each scan sees
  * it with an error of up to 6 dB.
  */
-#ifndef TESTS_BENCH_PEOPLE_H
-#define TESTS_BENCH_PEOPLE_H
+#pragma once
 
 #include "tests/bench/maker.h"
 
@@ -31,5 +30,3 @@ void people_mixed(struct maker *maker, struct encoder *context, struct encoder *
 void people_row(struct maker *maker, char *row, struct encoder *context, struct encoder *wanted);
 
 void people_free(struct people *people); /* NULL is fine */
-
-#endif

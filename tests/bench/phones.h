@@ -5,8 +5,7 @@
  * connection was lost as a browser does. Pages and messages are due at times that are fixed
  * beforehand (an open loop), so a slow answer does not delay the next request.
  */
-#ifndef TESTS_BENCH_PHONES_H
-#define TESTS_BENCH_PHONES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -72,5 +71,3 @@ void phones_use_port(struct phones *phones, uint16_t port, const char *name);
  * standard error if that takes over a minute.
  */
 double phones_come_back(struct phones *phones, uint64_t spread, struct phones_result *result);
-
-#endif

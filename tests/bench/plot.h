@@ -3,8 +3,7 @@
  * plot: curves of figures against N, which gnuplot draws as SVG and PNG. Each plot leaves its
  * script with the data beside the pictures.
  */
-#ifndef TESTS_BENCH_PLOT_H
-#define TESTS_BENCH_PLOT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -57,5 +56,3 @@ int plot_run(const char *directory, const char *argument);
  * standard error.
  */
 int plot_make_directory(const char *directory);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* report: writes figures as a table for people, or as one JSON object a line for programs. */
-#ifndef TESTS_BENCH_REPORT_H
-#define TESTS_BENCH_REPORT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -34,5 +33,3 @@ void report_ceiling(struct report *report, const char *key, double ratio, double
 void report_note(struct report *report, const char *text);
 
 void report_end(struct report *report);
-
-#endif

@@ -3,8 +3,7 @@
  * rivals: two functions that the list is compared with: a plain sum, which measures the read
  * bandwidth of the machine, and a simple loop, which counts the bits of one filter after another.
  */
-#ifndef TESTS_BENCH_RIVALS_H
-#define TESTS_BENCH_RIVALS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -31,5 +30,3 @@ struct rivals_messages {
  * skips messages that cannot be among the k nearest, by the same comparison of integers.
  */
 void rivals_count(const struct rivals_messages *messages, struct index_probe *probe);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stage: a server and the connections to the server, which are started and ended together. */
-#ifndef TESTS_BENCH_STAGE_H
-#define TESTS_BENCH_STAGE_H
+#pragma once
 
 #include "tests/bench/child.h"
 #include "tests/bench/peer.h"
@@ -37,5 +36,3 @@ void stage_end(struct stage *stage); /* a zeroed one is fine */
  */
 int stage_deposit(struct stage *stage, const struct frames *frames, uint64_t in_flight,
                   struct peer_outcome *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stats: percentiles and medians of measurements, and the clock of the measurements. */
-#ifndef TESTS_BENCH_STATS_H
-#define TESTS_BENCH_STATS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -23,5 +22,3 @@ int64_t stats_now_ns(void);
 
 /* Processor time of this thread, nanoseconds. */
 int64_t stats_cpu_ns(void);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* web_attack: somebody who attacks hearsay-web from one address, in a process of their own. */
-#ifndef TESTS_BENCH_WEB_ATTACK_H
-#define TESTS_BENCH_WEB_ATTACK_H
+#pragma once
 
 #include <stdint.h>
 #include <sys/types.h>
@@ -21,5 +20,3 @@ extern const char *const web_attack_names[WEB_ATTACK_KINDS];
  * standard error. load_attack_end ends it.
  */
 pid_t web_attack_begin(enum web_attack kind, uint16_t port, const char *name);
-
-#endif

@@ -4,8 +4,7 @@
  * Each connection comes from an address of its own choice in 127.0.0.0/8, has at most one request
  * under way, and is either kept open for the next request or reads a stream of events.
  */
-#ifndef TESTS_BENCH_WEB_CLIENT_H
-#define TESTS_BENCH_WEB_CLIENT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,5 +64,3 @@ bool web_is_busy(const struct web_client *client, size_t number);
 
 /* Calls the callbacks until the time of stats_now_ns, or until one event or more has come. */
 void web_wait(struct web_client *client, int64_t until_ns);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* web_stage: a hearsayd with a hearsay-web in front, each a process of its own on loopback. */
-#ifndef TESTS_BENCH_WEB_STAGE_H
-#define TESTS_BENCH_WEB_STAGE_H
+#pragma once
 
 #include <stdint.h>
 
@@ -40,5 +39,3 @@ double web_stage_figure(const struct web_stage *stage, const char *name);
 
 /* Writes the name of the page into out, as browsers send it in Host. */
 void web_stage_name(const struct web_stage *stage, char *out, size_t room);
-
-#endif

@@ -6,8 +6,7 @@
  * A context has 20 access points of 60 neighbours in a town of 2,000 places. Contexts of the same
  * place are similar; other contexts are not.
  */
-#ifndef TESTS_BENCH_WORKLOAD_H
-#define TESTS_BENCH_WORKLOAD_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -78,5 +77,3 @@ int frames_add_query(struct bytes *out, const struct workload_message *message,
 int frames_add_query_by(struct bytes *out, const struct workload_message *message,
                         uint64_t request_id, enum hearsay_metric metric);
 void frames_deinit(struct frames *frames); /* a zeroed one is fine */
-
-#endif

@@ -5,8 +5,7 @@
  * callgrind counts instructions. All of a work runs in one thread, with fixed seeds and a clock
  * that stands still, so that two runs differ by almost nothing (tests/count/count.py).
  */
-#ifndef TESTS_COUNT_COUNT_H
-#define TESTS_COUNT_COUNT_H
+#pragma once
 
 #include <stdint.h>
 
@@ -45,5 +44,3 @@ int count_can_measure(void);
 
 /* Ends the program with exit status 1 after a message, printf-style. */
 void count_fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
-
-#endif

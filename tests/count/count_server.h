@@ -5,8 +5,7 @@
  * sends ready-made frames, and of the answers it only counts the frames, so that nearly all that is
  * counted is the server's.
  */
-#ifndef TESTS_COUNT_COUNT_SERVER_H
-#define TESTS_COUNT_COUNT_SERVER_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -35,5 +34,3 @@ struct service *count_service_new(struct count_server *server, struct persist *p
 /* Sends frames, and returns when so many frames have come back. Commits whenever operations wait
  * and the server has nothing else to do. */
 void count_server_exchange(struct count_server *server, const struct bytes *frames, size_t answers);
-
-#endif

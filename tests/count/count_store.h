@@ -4,8 +4,7 @@
  * of the writer's thread (daemon/store/thread/commit.c) when count_store_commit is called. Messages
  * cannot be read back by their ids: payloads must come from the cache.
  */
-#ifndef TESTS_COUNT_COUNT_STORE_H
-#define TESTS_COUNT_COUNT_STORE_H
+#pragma once
 
 #include <stddef.h>
 
@@ -20,5 +19,3 @@ size_t count_store_waiting(const struct persist *persist);
 
 /* Commits the operations that wait, in one transaction, and calls `done` of each. */
 void count_store_commit(struct persist *persist);
-
-#endif

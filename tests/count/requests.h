@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* requests: made-up messages, and the frames that deposit them or ask for the nearest. */
-#ifndef TESTS_COUNT_REQUESTS_H
-#define TESTS_COUNT_REQUESTS_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -38,5 +37,3 @@ void requests_describe(const struct requests_message *message, int64_t now_ms,
 /* Append a frame. `number` is also the id of the request. */
 void requests_add_deposit(const struct filters *filters, size_t number, struct bytes *out);
 void requests_add_query(const struct filters *filters, size_t number, struct bytes *out);
-
-#endif

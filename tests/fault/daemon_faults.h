@@ -4,8 +4,7 @@
  * fail of it; what the files of test_daemon share. The executable needs fault_calls_link_args and
  * --wrap=clock_gettime.
  */
-#ifndef TESTS_FAULT_DAEMON_FAULTS_H
-#define TESTS_FAULT_DAEMON_FAULTS_H
+#pragma once
 
 #include "daemon/net/server.h"
 #include "tests/lib/loop_fixture.h"
@@ -83,5 +82,3 @@ unsigned faults_next_place(unsigned nth);
 
 /* Whether it is an error that memory or storage that fails may lead to. */
 bool faults_says_failure(const struct hearsay_response *response);
-
-#endif

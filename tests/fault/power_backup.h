@@ -4,8 +4,7 @@
  * acknowledged is whole, and one that was cut has no name, or is whole, too; and what restoring one
  * leaves is a store with all of it or none.
  */
-#ifndef TESTS_FAULT_POWER_BACKUP_H
-#define TESTS_FAULT_POWER_BACKUP_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -55,5 +54,3 @@ bool power_cut_restoring(struct store_fixture *into, const char *file,
 
 /* Removes all files of a directory. */
 void power_empty_directory(const char *directory);
-
-#endif

@@ -4,8 +4,7 @@
  * test_power.c: the store, the index that a service makes of it, and the backups beside it. What is
  * wrong is noted, not asserted: some tests want to see a promise broken.
  */
-#ifndef TESTS_FAULT_POWER_CHECK_H
-#define TESTS_FAULT_POWER_CHECK_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -36,5 +35,3 @@ bool power_check_store(struct store_fixture *fixture, struct power_proof *proof,
 
 /* Checks the backups that a cut left beside the store, and takes them away. */
 void power_check_backups(struct power_proof *proof, const struct store_fixture *from);
-
-#endif

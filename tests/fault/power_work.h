@@ -5,8 +5,7 @@
  * changes of files a snapshot is taken, with a copy of the model as it was then. It does not cut
  * the power.
  */
-#ifndef TESTS_FAULT_POWER_WORK_H
-#define TESTS_FAULT_POWER_WORK_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -109,5 +108,3 @@ void power_work_make_backup(struct power_work *work, struct store_fixture *fixtu
 /* The file of a work's backup; `suffix`: "", or ".part" of what is not whole yet. */
 void power_name_backup(const struct store_fixture *fixture, uint32_t number, const char *suffix,
                        char out_path[POWER_PATH_BYTES]);
-
-#endif

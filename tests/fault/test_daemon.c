@@ -469,7 +469,7 @@ static bool fail_reload(struct faults_fixture *fixture, const struct fault_case 
     rc = server_reload(server, fixture->reason);
     fault_vfs_exempt(true);
     const bool failed = fault_vfs_disarm();
-    const struct config_limits *limits = &server->service->config.limits;
+    const struct hearsay_limits *limits = &server->service->config.limits;
     const bool is_low = limits->k_max == 7;
     assert_true(rc == 0 || failed);
     assert_true(rc == 0 ? is_low != was_low : is_low == was_low);

@@ -296,7 +296,7 @@ static void begin(struct world *world, bool with_payload, bool has_cache)
     world->fixture = server_fixture_new();
     world->fixture->service_alloc = &world->fixture->alloc.alloc;
     if (!has_cache) {
-        world->fixture->config.limits.cache_bytes = 0;
+        world->fixture->config.cache_bytes = 0;
     }
     server_fixture_start(world->fixture, true);
     strive(world, BEFORE, false);

@@ -7,8 +7,7 @@
  * A target proves a property of each input and stops the program where it does not hold. The same
  * input must always do the same: no clock, no random numbers, nothing left over from the last one.
  */
-#ifndef TESTS_FUZZ_FUZZ_H
-#define TESTS_FUZZ_FUZZ_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -73,5 +72,3 @@ static inline uint8_t *fuzz_copy(const uint8_t *data, size_t count)
     copy[count] = 0;
     return copy;
 }
-
-#endif

@@ -590,8 +590,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     play.fixture = server_fixture_new();
     play.fixture->config.limits.requests_in_flight = 8;
     play.fixture->config.limits.payload_bytes = 400;
-    play.fixture->config.limits.messages_max = MESSAGES - 2;
-    play.fixture->config.limits.addresses = 16; /* a small table is made sooner */
+    play.fixture->config.limits.messages = MESSAGES - 2;
+    play.fixture->config.addresses = 16; /* a small table is made sooner */
     play.fixture->service_alloc = keep_alloc();
     server_fixture_start(play.fixture, false);
     for (unsigned i = 0; i < STEPS_MAX && play.input.left > 0; i++) {

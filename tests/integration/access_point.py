@@ -18,6 +18,7 @@ import pytest
 import conftest
 import hearsay_wire as wire
 import hub_cluster
+import hub_site
 from hearsay_wire import pb
 from test_gateway import GATEWAY as BRIDGE
 
@@ -98,9 +99,7 @@ class Program:
                               check=False)
 
     def figures(self):
-        """The lines for Prometheus: name, without the host, to value."""
-        text = self.run("status", "--metrics").stdout
-        return {m[1]: int(m[2]) for m in re.finditer(r"^hearsay_bridge_(\w+)(?:\{[^}]*\})? (\d+)$", text, re.M)}
+        return hub_site.figures_of(self.run("status", "--metrics").stdout)
 
     def resident_bytes(self):
         with open(f"/proc/{self.process.pid}/status", encoding="utf-8") as file:

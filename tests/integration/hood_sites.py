@@ -3,7 +3,6 @@
 
 import contextlib
 import os
-import re
 import time
 
 import pytest
@@ -107,8 +106,7 @@ make_site = site_maker
 
 
 def metrics(site):
-    return {m[1]: int(m[2]) for m in re.finditer(
-        r"^hearsay_bridge_(\w+)(?:\{[^}]*\})? (\d+)$", site.bridge.status("--metrics"), re.M)}
+    return hub_site.figures_of(site.bridge.status("--metrics"))
 
 
 def labels_of(rng, count=4, words=400):

@@ -21,6 +21,13 @@ BECOMES = pwd.getpwnam("daemon") if os.geteuid() == 0 else pwd.getpwuid(os.geteu
 HEADS = {"HEARSAY_BRIDGE_HEAD_MS": "300"}
 
 
+def figures_of(text):
+    """The lines for Prometheus: name, without the host, to value. Each has its type."""
+    found = {m[1]: int(m[2]) for m in re.finditer(r"^hearsay_bridge_(\w+)(?:\{[^}]*\})? (\d+)$", text, re.M)}
+    assert found.keys() == set(re.findall(r"^# TYPE hearsay_bridge_(\w+) (?:gauge|counter)$", text, re.M))
+    return found
+
+
 class Bridge:
     """One hearsay-bridge run; may be killed and started again."""
 

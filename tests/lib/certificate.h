@@ -3,8 +3,7 @@
  * certificate: a key and a certificate that it signed itself, in files of a directory of their own,
  * for tests of TLS. Failing is a failed assertion.
  */
-#ifndef TESTS_LIB_CERTIFICATE_H
-#define TESTS_LIB_CERTIFICATE_H
+#pragma once
 
 enum { CERTIFICATE_PATH_BYTES = 64 };
 
@@ -17,5 +16,3 @@ struct certificate {
 /* For "server", from a minute ago on for an hour. */
 void certificate_make(struct certificate *certificate);
 void certificate_remove(const struct certificate *certificate);
-
-#endif

@@ -3,8 +3,7 @@
  * check: cmocka, with what it wants to be included before it, and tests that are named where they
  * are written. A program whose tests need nothing beforehand has no main of its own.
  */
-#ifndef TESTS_LIB_CHECK_H
-#define TESTS_LIB_CHECK_H
+#pragma once
 
 /* clang-format off */
 #include <setjmp.h>
@@ -60,5 +59,3 @@ int check_run(CMFixtureFunction set_up, CMFixtureFunction tear_down);
             {#title, name, set_up, tear_down, initial}, __FILE__, __LINE__, NULL}; \
         check_add(&self);                                                          \
     }
-
-#endif

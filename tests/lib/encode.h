@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* encode: hearsay_encode in one line, for tests. */
-#ifndef TESTS_LIB_ENCODE_H
-#define TESTS_LIB_ENCODE_H
+#pragma once
 
 #include "client/hearsay.h"
 
@@ -14,5 +13,3 @@ static inline int encode_labels(const char *profile, const struct hearsay_keys *
         .profile = profile, .keys = keys, .labels = labels, .label_count = count};
     return hearsay_encode(&context, out_filter, out_error);
 }
-
-#endif

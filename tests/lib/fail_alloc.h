@@ -3,8 +3,7 @@
  * fail_alloc: an allocator for tests. It lets the n-th request fail, counts the blocks and bytes
  * that are held, and fills new and freed memory with patterns.
  */
-#ifndef TESTS_LIB_FAIL_ALLOC_H
-#define TESTS_LIB_FAIL_ALLOC_H
+#pragma once
 
 #include "core/base/alloc.h"
 
@@ -25,5 +24,3 @@ void fail_alloc_init(struct fail_alloc *fail);
 
 /* Counts requests anew, and lets the n-th of them fail; 0: none. */
 void fail_alloc_arm(struct fail_alloc *fail, size_t n);
-
-#endif

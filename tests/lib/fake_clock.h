@@ -2,8 +2,7 @@
 /*
  * fake_clock: the clocks of a service under test, which stand still until the test moves them.
  */
-#ifndef TESTS_LIB_FAKE_CLOCK_H
-#define TESTS_LIB_FAKE_CLOCK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,5 +25,3 @@ void fake_clock_advance(struct fake_clock *clock, int64_t ms);
 
 /* Options of a service with this clock, which is borrowed, and a fixed hash seed. */
 struct service_options fake_clock_options(struct fake_clock *clock);
-
-#endif

@@ -3,8 +3,7 @@
  * fake_persist: persist in memory, for tests of what stands above it. Nothing happens until the
  * test says so: operations and reads wait in order, as they do while a commit runs.
  */
-#ifndef TESTS_LIB_FAKE_PERSIST_H
-#define TESTS_LIB_FAKE_PERSIST_H
+#pragma once
 
 #include "daemon/store/persist.h"
 
@@ -46,5 +45,3 @@ const struct persist_epoch *fake_persist_epoch(const struct persist *persist, si
 
 /* Messages stored. */
 size_t fake_persist_count(const struct persist *persist);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * fake_persist_inner: what the files of fake_persist share, and nobody else.
  */
-#ifndef TESTS_LIB_FAKE_PERSIST_INNER_H
-#define TESTS_LIB_FAKE_PERSIST_INNER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -111,5 +110,3 @@ void fake_put_epoch(struct fake *fake, const struct persist_epoch *epoch);
 /* Functions of the interface that read. */
 void fake_read(struct persist *persist, struct persist_read *read);
 void fake_read_release(struct persist *persist, struct persist_read *read);
-
-#endif

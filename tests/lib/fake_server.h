@@ -4,8 +4,7 @@
  * after another; a script reads requests and sends whatever the test wants. A mistake of the script
  * itself ends the program.
  */
-#ifndef TESTS_LIB_FAKE_SERVER_H
-#define TESTS_LIB_FAKE_SERVER_H
+#pragma once
 
 #include "client/hearsay.h"
 #include "proto/arena.h"
@@ -84,5 +83,3 @@ struct hearsay_response fake_error(uint64_t id, enum msg_error_code code, uint64
 
 /* A response as a frame, appended. */
 void fake_encode(const struct hearsay_response *response, struct bytes *out);
-
-#endif

@@ -7,12 +7,9 @@
  * ends the program by itself); with FAULT_MEMORY SQLite's. Descriptors (EMFILE) and
  * threads (EAGAIN) are everybody's: libuv and libc call what is defined here.
  */
-#ifndef TESTS_LIB_FAULT_CALLS_H
-#define TESTS_LIB_FAULT_CALLS_H
+#pragma once
 
 #include "tests/lib/fault_vfs.h"
 
 /* Once, before any other use of libuv. */
 void fault_calls_install(void);
-
-#endif

@@ -3,8 +3,7 @@
  * fault_vfs: a file system for SQLite that fails when told to, between SQLite and the real one; and
  * memory that does the same. For a whole test process: SQLite's own registers are global.
  */
-#ifndef TESTS_LIB_FAULT_VFS_H
-#define TESTS_LIB_FAULT_VFS_H
+#pragma once
 
 #include <stdbool.h>
 
@@ -45,5 +44,3 @@ void fault_vfs_hold_sync(void);
 /* Waits until a sync is being held. */
 void fault_vfs_await_held(void);
 void fault_vfs_let_go(void);
-
-#endif

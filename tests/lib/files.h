@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* files: whole files, read and written. Failures fail the test. */
-#ifndef TESTS_LIB_FILES_H
-#define TESTS_LIB_FILES_H
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -18,5 +17,3 @@ struct files_bytes files_read(const char *path);
 
 /* Makes a file with these bytes, in place of one that is there. */
 void files_write(const char *path, const void *data, size_t count);
-
-#endif

@@ -4,8 +4,7 @@
  * no loop. The client is an administrator unless the test says otherwise; what it is answered last
  * is kept as the codec would give it to its peer.
  */
-#ifndef TESTS_LIB_HANDLER_FIXTURE_H
-#define TESTS_LIB_HANDLER_FIXTURE_H
+#pragma once
 
 #include "daemon/handler/handler.h"
 #include "tests/lib/fail_alloc.h"
@@ -63,5 +62,3 @@ const struct hearsay_request *handler_fixture_about(enum hearsay_request_kind ki
 
 /* Whether a query near to the message finds it, and a get. */
 bool handler_fixture_finds(struct handler_fixture *fixture, uint8_t number);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* host_count: messages in the indexes of all epochs of a host. */
-#ifndef TESTS_LIB_HOST_COUNT_H
-#define TESTS_LIB_HOST_COUNT_H
+#pragma once
 
 #include "daemon/host/host.h"
 
@@ -14,5 +13,3 @@ static inline size_t host_count(const struct host *host)
     }
     return count;
 }
-
-#endif

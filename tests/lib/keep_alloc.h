@@ -4,12 +4,9 @@
  * much. A fuzz target that opens and closes a service for each input spends most of its time on
  * them otherwise: a sanitizer maps each large block anew and unmaps it again.
  */
-#ifndef TESTS_LIB_KEEP_ALLOC_H
-#define TESTS_LIB_KEEP_ALLOC_H
+#pragma once
 
 #include "core/base/alloc.h"
 
 /* Static storage; one thread may use it. What it keeps is never given back. */
 const struct alloc *keep_alloc(void);
-
-#endif

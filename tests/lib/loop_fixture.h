@@ -4,8 +4,7 @@
  * same thread. Nothing sleeps: a turn waits for an event of the loop or of the other end, and when
  * none comes for long the test fails.
  */
-#ifndef TESTS_LIB_LOOP_FIXTURE_H
-#define TESTS_LIB_LOOP_FIXTURE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -77,5 +76,3 @@ bool peer_await(struct peer *peer, uv_loop_t *loop, struct hearsay_response *out
 
 /* Turns until the other side has ended the stream; any response before that fails the test. */
 void peer_await_end(struct peer *peer, uv_loop_t *loop);
-
-#endif

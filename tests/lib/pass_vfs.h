@@ -3,8 +3,7 @@
  * pass_vfs: a file system for SQLite that passes everything on to the real one. What power_vfs and
  * fault_vfs have in common: they put their own functions in place of some.
  */
-#ifndef TESTS_LIB_PASS_VFS_H
-#define TESTS_LIB_PASS_VFS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -79,5 +78,3 @@ int pass_budget_take(sqlite3_file *file, int count, sqlite3_int64 offset);
 int pass_write(sqlite3_file *file, const void *bytes, int count, sqlite3_int64 offset);
 int pass_truncate(sqlite3_file *file, sqlite3_int64 size);
 int pass_delete(sqlite3_vfs *vfs, const char *name, int syncs_directory);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plain_query: a query of an index at any distance and time; a test changes what it is about. */
-#ifndef TESTS_LIB_PLAIN_QUERY_H
-#define TESTS_LIB_PLAIN_QUERY_H
+#pragma once
 
 #include "core/index/index.h"
 
@@ -19,5 +18,3 @@ static inline struct index_query plain_index_query(const struct index_part *part
         .metric = INDEX_METRIC_BITS,
     };
 }
-
-#endif

@@ -4,8 +4,7 @@
  * what it is about. What a query does not say is as the decoder has it. What they point to is
  * borrowed.
  */
-#ifndef TESTS_LIB_PLAIN_REQUEST_H
-#define TESTS_LIB_PLAIN_REQUEST_H
+#pragma once
 
 #include <stddef.h>
 #include <string.h>
@@ -43,5 +42,3 @@ static inline struct hearsay_deposit plain_deposit(const uint8_t *id, const uint
         .reach_ppm = LIMIT_DISTANCE_PPM,
     };
 }
-
-#endif

@@ -6,8 +6,7 @@
  * A file's content and its names are two things: a name may be made, given to another content and
  * taken away before the content is on storage, or after.
  */
-#ifndef TESTS_LIB_POWER_IMAGES_H
-#define TESTS_LIB_POWER_IMAGES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,5 +57,3 @@ void images_load(struct power_snapshot *images, const char *directory);
 
 /* Copies all of it. */
 void images_copy(const struct power_snapshot *images, struct power_snapshot *out);
-
-#endif

@@ -21,8 +21,7 @@
  *
  * For a whole test process: SQLite's register is global.
  */
-#ifndef TESTS_LIB_POWER_VFS_H
-#define TESTS_LIB_POWER_VFS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -50,5 +49,3 @@ void power_snapshot_free(struct power_snapshot *snapshot); /* NULL is fine */
 /* Writes files that a power cut might leave into an empty directory. */
 void power_snapshot_restore(const struct power_snapshot *snapshot, struct rng *rng,
                             const char *directory);
-
-#endif

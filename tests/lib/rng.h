@@ -3,8 +3,7 @@
  * rng: numbers for random tests. A test prints the seed that it began with; the environment
  * variable HEARSAY_SEED (decimal, or 0x and hexadecimal) gives it back.
  */
-#ifndef TESTS_LIB_RNG_H
-#define TESTS_LIB_RNG_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,5 +29,3 @@ bool rng_chance(struct rng *rng, uint32_t percent);
 
 /* Fills m bits, of which each is set in about `percent` of 100 cases; bits beyond m are zero. */
 void rng_filter(struct rng *rng, uint32_t m, uint32_t percent, uint64_t *out_filter);
-
-#endif

@@ -5,8 +5,7 @@
  * signals: the test calls session_tick, and says when the store commits. The sessions' memory comes
  * from an allocator that can be told to fail.
  */
-#ifndef TESTS_LIB_SERVER_FIXTURE_H
-#define TESTS_LIB_SERVER_FIXTURE_H
+#pragma once
 
 #include "daemon/net/server.h"
 #include "tests/lib/fail_alloc.h"
@@ -56,5 +55,3 @@ void server_fixture_await_sessions(struct server_fixture *fixture, size_t count)
 /* A deposit, and a query with k = 10, of a filter that begins at bit `number`; static storage. */
 const struct hearsay_request *server_fixture_deposit(uint64_t id, uint8_t number);
 const struct hearsay_request *server_fixture_query(uint64_t id, uint8_t number);
-
-#endif

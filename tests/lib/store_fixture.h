@@ -3,8 +3,7 @@
  * store_fixture: a message store in a directory of its own, driven synchronously: operations are
  * submitted and the loop runs until their callbacks have come.
  */
-#ifndef TESTS_LIB_STORE_FIXTURE_H
-#define TESTS_LIB_STORE_FIXTURE_H
+#pragma once
 
 #include "daemon/store/thread/sqlite.h"
 
@@ -108,5 +107,3 @@ int store_replay(struct store_fixture *fixture, uint32_t *numbers, size_t room);
 
 /* The store replays exactly these messages, in this order. */
 void store_assert_replays(struct store_fixture *fixture, const uint32_t *expected, size_t count);
-
-#endif

@@ -2,8 +2,7 @@
 /*
  * wire_fixture: what the tests of proto/ share: fields put together by hand, and sample messages.
  */
-#ifndef TESTS_LIB_WIRE_FIXTURE_H
-#define TESTS_LIB_WIRE_FIXTURE_H
+#pragma once
 
 #include "proto/arena.h"
 #include "proto/bytes.h"
@@ -43,5 +42,3 @@ extern const struct wire_side wire_sides[WIRE_SIDES];
 
 /* A sample's frame, header included, in *out, which is the caller's to give back. */
 void wire_sample(const struct wire_side *side, size_t index, struct bytes *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hood_world: random peers with messages, and brute force over all of them. */
-#ifndef TESTS_MODEL_HOOD_WORLD_H
-#define TESTS_MODEL_HOOD_WORLD_H
+#pragma once
 
 #include "core/hood/search.h"
 #include "core/summary/bound.h"
@@ -67,5 +66,3 @@ uint32_t hood_world_best(const struct world *world, const struct index_query *qu
 /* Asks as an access point does. Silent peers do not answer. */
 struct hood_outcome hood_world_ask(struct world *world, const struct hood_query *query,
                                    struct nearest_candidate *out, uint32_t *out_count);
-
-#endif

@@ -3,8 +3,7 @@
  * index_world: two indexes with what should be in them, and searches under way. test_index.c drives
  * them; plain_index.c says what each search should find.
  */
-#ifndef TESTS_MODEL_INDEX_WORLD_H
-#define TESTS_MODEL_INDEX_WORLD_H
+#pragma once
 
 #include "core/index/index.h"
 #include "tests/lib/fail_alloc.h"
@@ -89,5 +88,3 @@ void end_search(struct asked *asked);
 
 /* One random operation. */
 void one_operation(uint32_t step);
-
-#endif

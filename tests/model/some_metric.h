@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The metric and the order of a random query. */
-#ifndef TESTS_MODEL_SOME_METRIC_H
-#define TESTS_MODEL_SOME_METRIC_H
+#pragma once
 
 #include "core/index/index.h"
 #include "tests/lib/rng.h"
@@ -15,5 +14,3 @@ static inline enum index_order some_order(struct rng *rng)
 {
     return rng_chance(rng, 30) ? INDEX_ORDER_NEWEST : INDEX_ORDER_SIMILARITY;
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* strlcpy and strlcat for OpenWrt's programs, where the C library has none. */
-#ifndef TESTS_OPENWRT_STRL_H
-#define TESTS_OPENWRT_STRL_H
+#pragma once
 
 #include <stdio.h>
 #include <string.h>
@@ -18,6 +17,4 @@ static inline size_t strlcat(char *out, const char *text, size_t room)
 
     return used + strlcpy(out + used, text, room - used);
 }
-#endif
-
 #endif

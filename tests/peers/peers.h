@@ -4,8 +4,7 @@
  * in C++. All filters have 512 bits, eight words each. Filters and queries are borrowed for the
  * length of a call only, unless a function says otherwise.
  */
-#ifndef TESTS_PEERS_PEERS_H
-#define TESTS_PEERS_PEERS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -65,6 +64,4 @@ extern const struct peer peer_rows; /* no library: all filters, with the widest 
 
 #ifdef __cplusplus
 }
-#endif
-
 #endif

@@ -3,8 +3,7 @@
  * server: one request of hearsayd or of PostgreSQL with pgvector, for server.c. A request is
  * submitted, and its answer is taken later. hearsayd may answer a later request first.
  */
-#ifndef TESTS_PEERS_SERVER_H
-#define TESTS_PEERS_SERVER_H
+#pragma once
 
 #include <libpq-fe.h>
 #include <stdbool.h>
@@ -51,5 +50,3 @@ int server_take_postgres(PGconn *connection, double *out_distances);
 
 /* Sends a deposit without a Sync. Returns 0, or -1: it is said. */
 int server_send_insert(PGconn *connection, const struct filters *filters, size_t number);
-
-#endif

@@ -5,8 +5,7 @@
  * the structures, and compute again what the structure keeps. Call them between two calls of the
  * structure's own functions.
  */
-#ifndef TESTS_REFERENCE_CHECK_H
-#define TESTS_REFERENCE_CHECK_H
+#pragma once
 
 struct idmap;
 struct index;
@@ -23,5 +22,3 @@ const char *check_idmap(const struct idmap *map);
 /* What an index keeps: struct list, struct tree. */
 const char *check_list(const void *list);
 const char *check_tree(const void *tree);
-
-#endif

@@ -3,8 +3,7 @@
  * engines: engines of an index that the daemon does not use. Tests compare every answer of the tree
  * with the answer of the list. The other engines are the tree with one change.
  */
-#ifndef TESTS_REFERENCE_ENGINES_H
-#define TESTS_REFERENCE_ENGINES_H
+#pragma once
 
 #include "core/tree/engine.h"
 
@@ -47,5 +46,3 @@ uint64_t search_bytes(const struct index_search *search);
 
 /* "list", "tree" or "best-path"; NULL for another name. */
 const struct index_engine *engine_named(const char *name);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A sample of messages whose blocks follow one another. */
-#ifndef TESTS_REFERENCE_SAMPLE_TAKE_H
-#define TESTS_REFERENCE_SAMPLE_TAKE_H
+#pragma once
 
 #include "core/index/sample.h"
 
@@ -26,5 +25,3 @@ static inline void sample_take(struct sample *sample, const struct bits_kernels 
     }
     sample_end(sample, block);
 }
-
-#endif

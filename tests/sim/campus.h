@@ -3,8 +3,7 @@
  * campus: what the files of test_campus.c share: 1,000 access points, the hub between them, and
  * what is true.
  */
-#ifndef TESTS_SIM_CAMPUS_H
-#define TESTS_SIM_CAMPUS_H
+#pragma once
 
 #include "core/hood/search.h"
 #include "core/summary/bound.h"
@@ -192,5 +191,3 @@ void truth_check_skipped(const struct c_truth *truth, uint32_t number, uint64_t 
                          const struct nearest_candidate *results, uint32_t count,
                          struct similarity floor);
 void truth_deinit(struct c_truth *truth);
-
-#endif

@@ -57,7 +57,7 @@ static void check_epoch(const struct world *world, const struct w_client *client
 static void check_welcome(struct world *world, struct w_client *client,
                           const struct w_expected *expected, const struct msg_welcome *welcome)
 {
-    const struct config_limits *limits = &world->config.limits;
+    const struct hearsay_limits *limits = &world->config.limits;
     const bool limited = client->sender != 0;
 
     SIM_EQUAL(welcome->now_ms, expected->now_ms);

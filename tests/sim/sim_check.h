@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sim_check: how a simulation ends that has found something: says where it was, and stops. */
-#ifndef TESTS_SIM_CHECK_H
-#define TESTS_SIM_CHECK_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -33,5 +32,3 @@ static inline void sim_equal(const char *file, int line, const char *what, int64
 
 #define SIM_EQUAL(got, wanted) \
     sim_equal(__FILE__, __LINE__, #got " = " #wanted, (int64_t)(got), (int64_t)(wanted))
-
-#endif

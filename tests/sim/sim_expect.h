@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sim_expect: what the files of sim_expect share. Included by sim_expect*.c only. */
-#ifndef TESTS_SIM_EXPECT_H
-#define TESTS_SIM_EXPECT_H
+#pragma once
 
 #include "tests/sim/sim_world.h"
 
@@ -50,5 +49,3 @@ void expect_rule_done(struct world *world, struct w_request *request, const stru
  */
 bool expect_fill_is_right(const struct profile *profile, const uint8_t *filter, uint32_t least_ppm,
                           uint32_t most_ppm);
-
-#endif

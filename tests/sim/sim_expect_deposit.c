@@ -33,7 +33,7 @@ bool expect_fill_is_right(const struct profile *profile, const uint8_t *filter, 
 
 static bool check_deposit(struct world *world, struct w_request *request)
 {
-    const struct config_limits *limits = &world->config.limits;
+    const struct hearsay_limits *limits = &world->config.limits;
     const struct m_host *host = &world->model.hosts[request->host];
 
     if (m_epoch(&world->model, request->host, request->epoch) == NULL) {

@@ -297,7 +297,7 @@ int m_room(const struct model *model, struct m_waiting *asked)
     const uint32_t host = asked->host;
     const uint64_t bytes = asked->bytes;
     const struct config_host *own = model->hosts[host].config;
-    const struct config_limits *all = &model->config->limits;
+    const struct hearsay_limits *all = &model->config->limits;
 
     m_usage(model, host, &used[0][0], &used[0][1]);
     m_usage(model, M_HOSTS, &used[1][0], &used[1][1]);
@@ -309,9 +309,9 @@ int m_room(const struct model *model, struct m_waiting *asked)
         }
     }
     const uint64_t messages = over(used[0][0], going[0][0], 1, own->messages_max);
-    const uint64_t messages_all = over(used[1][0], going[1][0], 1, all->messages_max);
+    const uint64_t messages_all = over(used[1][0], going[1][0], 1, all->messages);
     const uint64_t own_bytes = over(used[0][1], going[0][1], bytes, own->bytes_max);
-    const uint64_t bytes_all = over(used[1][1], going[1][1], bytes, all->bytes_max);
+    const uint64_t bytes_all = over(used[1][1], going[1][1], bytes, all->bytes);
     asked->need_messages = messages > messages_all ? messages : messages_all;
     asked->need_bytes = own_bytes > bytes_all ? own_bytes : bytes_all;
     if (asked->need_messages == 0 && asked->need_bytes == 0) {
@@ -319,7 +319,7 @@ int m_room(const struct model *model, struct m_waiting *asked)
     }
     return own->evict == CONFIG_EVICT_REJECT || asked->need_messages > 64 - asked->own_count ||
                    going[0][0] + asked->need_messages > used[0][0] || bytes > own->bytes_max ||
-                   bytes > all->bytes_max
+                   bytes > all->bytes
                ? 2
                : 1;
 }
@@ -425,7 +425,7 @@ bool m_drop_ban(struct m_host *host, const struct m_ban *ban)
 
 uint64_t m_take_tokens(struct model *model, uint32_t sender, bool is_deposit, uint32_t cost)
 {
-    const struct config_limits *limits = &model->config->limits;
+    const struct hearsay_limits *limits = &model->config->limits;
     const int64_t rate = is_deposit ? limits->deposits_per_minute : limits->queries_per_minute;
     const int64_t burst = is_deposit ? limits->deposit_burst : limits->query_burst;
     struct m_bucket *bucket = &model->buckets[sender][is_deposit ? 0 : 1];

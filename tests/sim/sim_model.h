@@ -7,8 +7,7 @@
  * The world tells it what is asked, what the store has committed, and what time it is, in the order
  * in which that happens; it says what the answer must be.
  */
-#ifndef TESTS_SIM_MODEL_H
-#define TESTS_SIM_MODEL_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -297,5 +296,3 @@ bool m_fits(const struct model *model, const struct m_query *query, uint32_t mes
             struct m_result *out);
 
 uint32_t m_distance_ppm(uint32_t both, uint32_t either);
-
-#endif

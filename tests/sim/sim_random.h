@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sim_random: libsodium's random numbers in a simulation. They follow from a seed. */
-#ifndef TESTS_SIM_SIM_RANDOM_H
-#define TESTS_SIM_SIM_RANDOM_H
+#pragma once
 
 #include <stdint.h>
 
@@ -10,5 +9,3 @@ void sim_random_init(void);
 
 /* Starts the numbers of this thread anew. Each other thread has numbers of its own, from seed 0. */
 void sim_random_seed(uint64_t seed);
-
-#endif

@@ -78,12 +78,12 @@ static struct m_message *oldest_of(const struct model *model, uint32_t host, uin
 bool m_share_room(struct model *model, uint32_t sender, bool may_evict, struct m_waiting *waiting)
 {
     const struct config_host *own = model->hosts[waiting->host].config;
-    const struct config_limits *all = &model->config->limits;
+    const struct hearsay_limits *all = &model->config->limits;
 
     while (
         sender != 0 &&
         (is_over(model, waiting->host, sender, waiting->bytes, own->messages_max, own->bytes_max) ||
-         is_over(model, M_HOSTS, sender, waiting->bytes, all->messages_max, all->bytes_max))) {
+         is_over(model, M_HOSTS, sender, waiting->bytes, all->messages, all->bytes))) {
         struct m_message *oldest = oldest_of(model, waiting->host, sender);
         if (!may_evict || oldest == NULL || waiting->own_count == M_OWN) {
             m_share_release(model, waiting);

@@ -5,8 +5,7 @@
  * in each direction, whose bytes move when the world says so, as many as it says. So sessions are
  * the real ones, without a loop, sockets or time of their own.
  */
-#ifndef TESTS_SIM_STREAM_H
-#define TESTS_SIM_STREAM_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,5 +51,3 @@ size_t sim_stream_waiting(const struct sim_stream *stream);
 
 /* Transports that are closing are closed: to be called between turns. Whether there were any. */
 bool sim_stream_close_all(void);
-
-#endif

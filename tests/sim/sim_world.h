@@ -15,8 +15,7 @@
  *   sim_watch.c     standing queries: what has to be pushed
  *   sim_stream.c    the network
  */
-#ifndef TESTS_SIM_WORLD_H
-#define TESTS_SIM_WORLD_H
+#pragma once
 
 #include <xxhash.h>
 
@@ -314,5 +313,3 @@ void watches_pushed(struct world *world, struct w_client *client,
                     const struct hearsay_match *match);
 void watches_got(struct world *world, struct w_client *client, const struct hearsay_match *match);
 void watches_check_all_got(struct world *world);
-
-#endif

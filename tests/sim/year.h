@@ -9,8 +9,7 @@
  *   year_hours.c    when the hosts take messages, by the calendar alone
  *   test_year.c     what happens in the year; the figures of each month, and their bounds
  */
-#ifndef TESTS_SIM_YEAR_H
-#define TESTS_SIM_YEAR_H
+#pragma once
 
 #include "daemon/handler/handler.h"
 #include "tests/lib/rng.h"
@@ -139,5 +138,3 @@ const struct people_figures *people_figures(void);
 
 /* A guest leaves a message and gets no answer, because the power goes. */
 void people_deposit_at_the_cut(void);
-
-#endif

@@ -194,8 +194,8 @@ static void open_store(void)
         .loop = &machine.loop,
         .directory = machine.directory,
         .log_bytes = config_log_bytes(&machine.config),
-        .messages_max = machine.config.limits.messages_max,
-        .bytes_max = machine.config.limits.bytes_max,
+        .messages_max = machine.config.limits.messages,
+        .bytes_max = machine.config.limits.bytes,
         .free_bytes = pass_budget_free,
     };
 

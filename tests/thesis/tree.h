@@ -16,8 +16,7 @@
  * root, and the superset key comes from supersets (the program tests for subsets in both cases).
  * docs/thesis.md lists the differences. Not thread-safe.
  */
-#ifndef TESTS_THESIS_TREE_H
-#define TESTS_THESIS_TREE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -150,5 +149,3 @@ void thesis_search_below(const struct thesis_tree *tree, const uint64_t *query,
  */
 void thesis_list_search(const uint64_t *filters, size_t n, size_t words, const uint64_t *query,
                         uint32_t k, struct thesis_hit *hits, struct thesis_result *out);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kernels: a test once with each table of kernels that this machine has. */
-#ifndef TESTS_UNIT_KERNELS_H
-#define TESTS_UNIT_KERNELS_H
+#pragma once
 
 #include <stdio.h>
 
@@ -29,5 +28,3 @@ static inline void kernels_each(void (*check)(const struct bits_kernels *, struc
 /* clang-format off */
 #define KERNELS_TEST(name, check) TEST(name) { kernels_each(check); }
 /* clang-format on */
-
-#endif

@@ -3,8 +3,7 @@
  * moderated_fixture: a handler_fixture whose host hides a message after two reports, and destroys
  * at once what is removed.
  */
-#ifndef TESTS_UNIT_MODERATED_FIXTURE_H
-#define TESTS_UNIT_MODERATED_FIXTURE_H
+#pragma once
 
 #include "tests/lib/check.h"
 #include "tests/lib/handler_fixture.h"
@@ -39,5 +38,3 @@ static inline enum hearsay_response_kind about(struct handler_fixture *fixture,
 {
     return handler_fixture_do(fixture, handler_fixture_about(kind, number));
 }
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* notices: a socket in place of the service manager's. */
-#ifndef TESTS_UNIT_NOTICES_H
-#define TESTS_UNIT_NOTICES_H
+#pragma once
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,5 +38,3 @@ static inline const char *notices_take(int descriptor)
     text[length > 0 ? length : 0] = '\0';
     return text;
 }
-
-#endif

@@ -4,8 +4,7 @@
  * the first, and "b", over a store in memory, a clock that the test sets, and no loop. What is
  * answered goes through the codec: it must fit the frame that was promised.
  */
-#ifndef TESTS_UNIT_READ_FIXTURE_H
-#define TESTS_UNIT_READ_FIXTURE_H
+#pragma once
 
 #include "daemon/handler/handler.h"
 #include "tests/lib/fail_alloc.h"
@@ -78,5 +77,3 @@ void read_fixture_expect_error(const struct read_fixture *fixture, uint64_t id,
                                enum msg_error_code code, const char *field);
 void read_fixture_expect_page(const struct read_fixture *fixture, size_t count,
                               const uint32_t *numbers);
-
-#endif

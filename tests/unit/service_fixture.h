@@ -4,8 +4,7 @@
  * that the test sets. Requests come through the handlers, as they do in the daemon; the fixture is
  * the client, and keeps the last answer.
  */
-#ifndef TESTS_UNIT_SERVICE_FIXTURE_H
-#define TESTS_UNIT_SERVICE_FIXTURE_H
+#pragma once
 
 #include "daemon/handler/handler.h"
 #include "tests/lib/fail_alloc.h"
@@ -69,5 +68,3 @@ void service_fixture_fill_index(struct host *host, uint32_t count);
 /* What `act` writes to the log; static storage. */
 const char *service_fixture_log_of(struct service_fixture *fixture,
                                    void (*act)(struct service_fixture *fixture));
-
-#endif

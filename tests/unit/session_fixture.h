@@ -3,8 +3,7 @@
  * session_fixture: what the tests of sessions share: a server with a real loop and real sockets,
  * over a store in memory that commits when the test says so, and what its clients expect.
  */
-#ifndef TESTS_UNIT_SESSION_FIXTURE_H
-#define TESTS_UNIT_SESSION_FIXTURE_H
+#pragma once
 
 #include "tests/lib/server_fixture.h"
 
@@ -35,5 +34,3 @@ void session_fixture_await_work(struct server_fixture *fixture, uint32_t count);
 
 /* Bytes of answers that the client does not read, put there as a handler would; < 64 KiB. */
 void session_fixture_respond_bytes(struct session *session, size_t count);
-
-#endif

@@ -31,7 +31,7 @@ TEST(test_defaults)
     assert_string_equal(config.tls_certificate, "");
     assert_string_equal(config.tls_key, "");
     assert_string_equal(config.tls_client_ca, "");
-    assert_int_equal(config.limits.tls_handshakes_max, 64);
+    assert_int_equal(config.tls_handshakes_max, 64);
     assert_false(config.relaxed);
     assert_int_equal(config.commit_delay_ms, 0);
     assert_int_equal(config.log_level, LOG_LEVEL_INFO);
@@ -47,21 +47,21 @@ TEST(test_defaults)
     assert_int_equal(config.limits.parts_max, 64);
     assert_int_equal(config.limits.ttl_default_s, 86400);
     assert_int_equal(config.limits.ttl_max_s, 604800);
-    assert_int_equal(config.limits.messages_max, 100000);
-    assert_int_equal(config.limits.bytes_max, 64 << 20);
-    assert_int_equal(config.limits.sessions_max, 256);
+    assert_int_equal(config.limits.messages, 100000);
+    assert_int_equal(config.limits.bytes, 64 << 20);
+    assert_int_equal(config.limits.sessions, 256);
     assert_int_equal(config.limits.sessions_per_address, 16);
-    assert_int_equal(config.limits.addresses, 4096);
+    assert_int_equal(config.addresses, 4096);
     assert_int_equal(config.limits.deposits_per_minute, 60);
     assert_int_equal(config.limits.deposit_burst, 60);
     assert_int_equal(config.limits.queries_per_minute, 1200);
     assert_int_equal(config.limits.query_burst, 300);
     assert_int_equal(config.limits.requests_in_flight, 4096);
     assert_int_equal(config.limits.session_output_bytes, 1 << 20);
-    assert_int_equal(config.limits.output_bytes, 16 << 20);
-    assert_int_equal(config.limits.cache_bytes, 8 << 20);
-    assert_int_equal(config.limits.hello_timeout_s, 10);
-    assert_int_equal(config.limits.idle_timeout_s, 600);
+    assert_int_equal(config.output_bytes, 16 << 20);
+    assert_int_equal(config.cache_bytes, 8 << 20);
+    assert_int_equal(config.hello_timeout_s, 10);
+    assert_int_equal(config.idle_timeout_s, 600);
 }
 
 /* What config_finish adds: one host, bounded by the whole; loopback and a socket. */

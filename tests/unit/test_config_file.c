@@ -510,7 +510,7 @@ TEST(test_example)
     assert_int_equal(
         settings_config_parse(&options_program, text, length, "t.conf", &config, reason), 0);
     assert_int_equal(config_finish(&config, reason), 0);
-    assert_int_equal(config.limits.messages_max, 100000);
+    assert_int_equal(config.limits.messages, 100000);
     free(text);
 }
 

@@ -233,7 +233,7 @@ TEST_OF(the_oldest_make_room, struct handler_fixture *fixture, setup, teardown)
 /* The caps of all hosts together have messages of the host go that is deposited to. */
 TEST_OF(room_for_all_is_made_by_one, struct handler_fixture *fixture, setup, teardown)
 {
-    fixture->service->config.limits.bytes_max = 200; /* of one message: 64 + 10 + 1 */
+    fixture->service->config.limits.bytes = 200; /* of one message: 64 + 10 + 1 */
     fixture->service->hosts[0].config.evict = CONFIG_EVICT_SOONEST;
     deposit(fixture, 1, "a", 50);
     deposit(fixture, 2, "b", 40);

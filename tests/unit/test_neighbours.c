@@ -17,7 +17,7 @@
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/rng.h"
 
-static const uint8_t key[NEIGHBOUR_KEY_BYTES] = {7};
+static const uint8_t key[KEYED_HASH_KEY_BYTES] = {7};
 static const uint8_t link_a[6] = {2, 0, 0, 0, 0, 0xa};
 static const uint8_t link_b[6] = {2, 0, 0, 0, 0, 0xb};
 
@@ -385,7 +385,7 @@ TEST(an_address_on_two_links_is_ambiguous)
 
 TEST(numbers_depend_on_the_key)
 {
-    static const uint8_t other_key[NEIGHBOUR_KEY_BYTES] = {8};
+    static const uint8_t other_key[KEYED_HASH_KEY_BYTES] = {8};
     struct neighbour_table *table = make(4);
     struct neighbour_table *other = NULL;
 

@@ -15,7 +15,7 @@
 
 enum { CAPACITY = 64 };
 
-static const uint8_t key[SENDERS_KEY_BYTES] = {1, 2, 3};
+static const uint8_t key[KEYED_HASH_KEY_BYTES] = {1, 2, 3};
 
 /* One connection and two deposits at a time; a deposit comes back after a second. */
 static const struct sender_limits narrow = {
@@ -179,7 +179,7 @@ TEST(this_machine_is_local)
 /* Without the key nobody can tell an address from its number. */
 TEST(a_tag_depends_on_the_key)
 {
-    static const uint8_t other_key[SENDERS_KEY_BYTES] = {9};
+    static const uint8_t other_key[KEYED_HASH_KEY_BYTES] = {9};
     const struct sender_address address = sender_of("192.0.2.7", "192.0.2.1");
     struct senders *one = make(CAPACITY);
     struct senders *other = NULL;

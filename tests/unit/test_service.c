@@ -57,7 +57,7 @@ FIXTURE_TEST(quotas_of_host_and_server)
     service_fixture_send_deposit(fixture, "alpha", 2, SERVICE_FIXTURE_LONG_S);
     assert_int_equal(fixture->code, MSG_QUOTA);
     service_fixture_deposit(fixture, "beta", 2, SERVICE_FIXTURE_LONG_S);
-    service->config.limits.messages_max = 2;
+    service->config.limits.messages = 2;
     fixture->code = MSG_INTERNAL;
     service_fixture_send_deposit(fixture, "beta", 3, SERVICE_FIXTURE_LONG_S);
     assert_int_equal(fixture->code, MSG_QUOTA);
@@ -66,8 +66,8 @@ FIXTURE_TEST(quotas_of_host_and_server)
     fake_persist_commit(fixture->persist);
     service_fixture_deposit(fixture, "beta", 3, SERVICE_FIXTURE_LONG_S);
 
-    service->config.limits.messages_max = 100;
-    service->config.limits.bytes_max = service->usage.bytes;
+    service->config.limits.messages = 100;
+    service->config.limits.bytes = service->usage.bytes;
     service_fixture_send_deposit(fixture, "beta", 4, SERVICE_FIXTURE_LONG_S);
     assert_int_equal(fixture->code, MSG_QUOTA);
 }
@@ -341,7 +341,7 @@ FIXTURE_TEST(reload_takes_effect)
     service_fixture_deposit(fixture, "alpha", 1, SERVICE_FIXTURE_LONG_S);
     service_fixture_make_id(1, id);
     assert_true(service_recall(service, 'a', id, &cached));
-    fixture->config.limits.cache_bytes = 0;
+    fixture->config.cache_bytes = 0;
     fixture->config.limits.ttl_max_s = 5;
     fixture->config.hosts[1].messages_max = 0;
     service_reload(service, &fixture->config);

@@ -236,11 +236,11 @@ FIXTURE_TEST(hello_has_a_deadline)
 /* An idle session ends; one that waits for an answer is not idle, and 0 is never. */
 FIXTURE_TEST(idle_sessions_end)
 {
-    struct config_limits *limits = &fixture->server.service->config.limits;
+    struct config *config = &fixture->server.service->config;
     struct peer peer;
     struct session *session = server_fixture_greet(fixture, &peer);
 
-    limits->idle_timeout_s = 60;
+    config->idle_timeout_s = 60;
     session_fixture_put_deposits(&peer, 1);
     session_fixture_send_all(fixture, &peer);
     session_fixture_await_work(fixture, 1);
@@ -250,10 +250,10 @@ FIXTURE_TEST(idle_sessions_end)
     session_fixture_expect(fixture, &peer, 100, HEARSAY_RESPONSE_DEPOSITED);
     session_tick(session, session->activity_ms + 60 * 1000 - 1);
     assert_int_equal(session->state, SESSION_OPEN);
-    limits->idle_timeout_s = 0;
+    config->idle_timeout_s = 0;
     session_tick(session, session->activity_ms + 60 * 1000);
     assert_int_equal(session->state, SESSION_OPEN);
-    limits->idle_timeout_s = 60;
+    config->idle_timeout_s = 60;
     session_tick(session, session->activity_ms + 60 * 1000);
     server_fixture_turn(fixture, &peer);
     session_fixture_expect_error(fixture, &peer, 0, MSG_INVALID, "nothing was asked for too long");
@@ -403,14 +403,14 @@ FIXTURE_TEST(slow_readers_are_dropped_at_the_bound)
 /* When all output together is over its cap, the one that holds the most goes. */
 FIXTURE_TEST(the_slowest_is_dropped_at_the_common_bound)
 {
-    struct config_limits *limits = &fixture->server.service->config.limits;
+    struct config *config = &fixture->server.service->config;
     struct peer peers[3];
     struct session *sessions[3];
 
     for (unsigned i = 0; i < 3; i++) {
         sessions[i] = server_fixture_greet(fixture, &peers[i]);
     }
-    limits->output_bytes = 150000;
+    config->output_bytes = 150000;
     session_fixture_respond_bytes(sessions[0], 20000);
     session_fixture_respond_bytes(sessions[1], 50000);
     session_fixture_respond_bytes(sessions[1], 50000);
@@ -451,12 +451,12 @@ FIXTURE_TEST(stuck_output_has_a_deadline)
 /* Connections over the limit are told so; far over it they are closed without a word. */
 FIXTURE_TEST(sessions_are_bounded)
 {
-    struct config_limits *limits = &fixture->server.service->config.limits;
+    struct hearsay_limits *limits = &fixture->server.service->config.limits;
     struct hearsay_response response;
     struct peer peers[70];
     unsigned count = 0;
 
-    limits->sessions_max = 1;
+    limits->sessions = 1;
     server_fixture_greet(fixture, &peers[count++]);
     while (count < 65) {
         server_fixture_connect(fixture, &peers[count]);

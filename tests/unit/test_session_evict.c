@@ -82,7 +82,7 @@ static unsigned dropped(struct fixture *fixture)
 {
     unsigned at = 0;
 
-    fixture->server->server.service->config.limits.sessions_max = SESSIONS;
+    fixture->server->server.service->config.limits.sessions = SESSIONS;
     if (!session_evict_for(&fixture->server->server.sessions, fixture->sessions[NEWCOMER])) {
         return NEWCOMER;
     }

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether clients are told of each limit that they must know.
 
-Each field of struct config_limits (daemon/config/config.h) must be read where the Welcome's Limits are filled
-(daemon/handler/hello.c), or stand in NOT_TOLD with the reason why clients need not know it. A
-small text with a planted fault of each kind is checked before.
+The Welcome has what `limits` of struct config has (daemon/config/config.h). Each key of [limits] in
+daemon/config/table.c must have its field there, or its field must stand in NOT_TOLD with the reason why clients need
+not know it. A small text with a planted fault of each kind is checked before.
 """
 import pathlib
 import re
@@ -21,47 +21,39 @@ NOT_TOLD = {
 }
 
 
-def read_fields(config):
-    """The fields of struct config_limits, in order."""
-    body = re.search(r"^struct config_limits \{\n(.*?)^\};", config, re.MULTILINE | re.DOTALL)[1]
-    return re.findall(r"^\s*\w+ (\w+);", re.sub(r"/\*.*?\*/", "", body, flags=re.DOTALL), re.MULTILINE)
+def read_fields(table):
+    """The fields of the keys of [limits], in order; one that clients are told begins with `limits.`."""
+    return re.findall(r'\bLIMITS_KEY\("\w+", ([\w.]+)\)', table)
 
 
-def check(config, hello, not_told):
-    fields = read_fields(config)
-    told = set(re.findall(r"\blimits->(\w+)", hello))
-    if "config_sessions_of_address(limits)" in hello:  # the smaller one of two limits
-        told.add("sessions_per_address")
+def check(table, not_told):
+    fields = read_fields(table)
     for field in fields:
-        if field not in told and field not in not_told:
-            yield (f"clients are not told of {field}: add it to Limits in proto/hearsay.proto and to "
-                   "daemon/handler/hello.c, or say in NOT_TOLD of tests/unit/told_limits.py why not")
-        if field in told and field in not_told:
-            yield f"{field} is told in the Welcome: take it out of NOT_TOLD"
+        if not field.startswith("limits.") and field not in not_told:
+            yield (f"clients are not told of {field}: make it a field of Limits in proto/hearsay.proto, or say in "
+                   "NOT_TOLD of tests/unit/told_limits.py why not")
     for field in sorted(set(not_told) - set(fields)):
-        yield f"NOT_TOLD has {field}, which struct config_limits does not have"
+        yield f"NOT_TOLD has {field}, which is the field of no key of [limits]"
 
 
 def self_test():
-    config = "struct config_limits {\n    uint32_t a; /* one; */\n    uint64_t b;\n};\n"
-    for hello, not_told, said in (
-            ("x = limits->a;", {"b": "why"}, []),
-            ("x = limits->a;", {}, ["clients are not told of b"]),
-            ("x = limits->a + limits->b;", {"b": "why"}, ["b is told in the Welcome"]),
-            ("x = limits->a;", {"b": "why", "c": "why"}, ["NOT_TOLD has c"])):
-        found = list(check(config, hello, not_told))
+    table = '{LIMITS_KEY("a", limits.a_max), TYPE},\n{LIMITS_KEY("b", b_s)},'
+    for not_told, said in (
+            ({"b_s": "why"}, []),
+            ({}, ["clients are not told of b_s"]),
+            ({"b_s": "why", "a_max": "why"}, ["NOT_TOLD has a_max"])):
+        found = list(check(table, not_told))
         if len(found) != len(said) or not all(text.startswith(part) for text, part in zip(found, said)):
-            yield f"of {hello!r} and {sorted(not_told)} was said {found}, not {said}"
+            yield f"with {sorted(not_told)} was said {found}, not {said}"
 
 
 def main():
     root = pathlib.Path(__file__).resolve().parents[2]
-    config = (root / "daemon/config/config.h").read_text(encoding="utf-8")
-    hello = (root / "daemon/handler/hello.c").read_text(encoding="utf-8")
-    wrong = [*self_test(), *check(config, hello, NOT_TOLD)]
+    table = (root / "daemon/config/table.c").read_text(encoding="utf-8")
+    wrong = [*self_test(), *check(table, NOT_TOLD)]
     for text in wrong:
         print(text)
-    print(f"{len(read_fields(config))} limits, {len(NOT_TOLD)} of them not told")
+    print(f"{len(read_fields(table))} limits, {len(NOT_TOLD)} of them not told")
     return 1 if wrong else 0
 
 

@@ -3,8 +3,7 @@
  * watch_fixture: what the tests of watches share: a service with a store in memory, a clock that
  * the test sets, no loop, and clients that keep what is pushed to them.
  */
-#ifndef TESTS_UNIT_WATCH_FIXTURE_H
-#define TESTS_UNIT_WATCH_FIXTURE_H
+#pragma once
 
 #include "daemon/handler/handler.h"
 #include "tests/lib/fail_alloc.h"
@@ -84,5 +83,3 @@ void watch_fixture_settle(struct watch_fixture *fixture);
 
 /* Pushes are those of messages `first` .. in order, each once. */
 void watch_fixture_expect(const struct watch_client *client, uint64_t first, size_t count);
-
-#endif

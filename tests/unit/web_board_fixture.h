@@ -3,8 +3,7 @@
  * web_board_fixture: the board of hearsay-web on a loop, and a hearsayd that answers it from
  * threads of its own: what hearsayd does and what it was asked is in the world, under its lock.
  */
-#ifndef TESTS_UNIT_WEB_BOARD_FIXTURE_H
-#define TESTS_UNIT_WEB_BOARD_FIXTURE_H
+#pragma once
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -177,5 +176,3 @@ void web_board_leave(struct web_board *fixture, uint8_t phone, struct web_board_
 
 /* The same, and waits. */
 struct web_board_told web_board_left(struct web_board *fixture, uint8_t phone);
-
-#endif

@@ -4,8 +4,7 @@
  * sockets, all on one loop and one thread. Time moves on when a test says so
  * (web_http_pass); the server's memory is counted, and fails when a test says so.
  */
-#ifndef TESTS_UNIT_WEB_HTTP_FIXTURE_H
-#define TESTS_UNIT_WEB_HTTP_FIXTURE_H
+#pragma once
 
 #include "client/web/http.h"
 #include "tests/lib/check.h"
@@ -110,5 +109,3 @@ const char *web_http_exchange(struct web_http *web, const void *bytes, size_t co
 
 /* Fails when a text does not have a part. */
 void web_http_assert_has(const char *text, const char *part);
-
-#endif

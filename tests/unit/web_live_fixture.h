@@ -3,8 +3,7 @@
  * web_live_fixture: live updates without a network: it plays hearsayd, HTTP and the loop's clock.
  * Time moves on when a test says so (web_live_pass), and so do watches and lists.
  */
-#ifndef TESTS_UNIT_WEB_LIVE_FIXTURE_H
-#define TESTS_UNIT_WEB_LIVE_FIXTURE_H
+#pragma once
 
 #include "client/web/live.h"
 
@@ -122,5 +121,3 @@ void web_live_leave(unsigned number);
 
 /* The list by nearness has the message m`number` only. */
 void web_live_set_near(unsigned number);
-
-#endif

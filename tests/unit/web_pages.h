@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* web_pages: every page of hearsay-web in every state, from given texts of others. */
-#ifndef TESTS_UNIT_WEB_PAGES_H
-#define TESTS_UNIT_WEB_PAGES_H
+#pragma once
 
 #include "client/web/page.h"
 
@@ -44,5 +43,3 @@ extern const struct web_pages_values web_pages_plain;
 /* What every page has, with these values. `view` is filled and borrowed. */
 struct page web_pages_page(const struct web_pages_values *values, const struct lang *lang,
                            struct view *view);
-
-#endif

@@ -4,8 +4,7 @@
  * each field has a label, nothing is styled or scripted inline, nothing comes from elsewhere: what
  * breaks a rule fails the test.
  */
-#ifndef TESTS_UNIT_WEB_READER_H
-#define TESTS_UNIT_WEB_READER_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -39,5 +38,3 @@ struct web_reader {
 /* Writes a sample and reads it. The reader is to be freed. */
 struct web_reader *web_reader_read(const struct web_pages_sample *sample,
                                    const struct web_pages_values *values, const struct lang *lang);
-
-#endif

@@ -3,8 +3,7 @@
  * web_route_fixture: what the tests of routes share: a router whose board, HTTP and pages are
  * fakes, and memory that fails when a test says so. A page is a line that tells what it was given.
  */
-#ifndef TESTS_UNIT_WEB_ROUTE_FIXTURE_H
-#define TESTS_UNIT_WEB_ROUTE_FIXTURE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -124,5 +123,3 @@ void web_route_reply(enum board_outcome outcome);
 
 /* How many lists are kept as they were written. */
 size_t web_route_count_sheets(void);
-
-#endif

@@ -201,12 +201,6 @@ void ask_print_status(const struct ask *ask, FILE *out)
     }
 }
 
-static void print_number(FILE *out, const char *name, const char *type, uint64_t value)
-{
-    (void)fprintf(out, "# TYPE hearsay_bridge_%s %s\nhearsay_bridge_%s %" PRIu64 "\n", name, type,
-                  name, value);
-}
-
 /* Sums over the hosts here. */
 static void print_homes(const struct ask *ask, FILE *out)
 {
@@ -221,11 +215,11 @@ static void print_homes(const struct ask *ask, FILE *out)
         sum.answered += one.answered;
         sum.refused += one.refused;
     }
-    print_number(out, "summaries_full_total", "counter", sum.full);
-    print_number(out, "summaries_delta_total", "counter", sum.deltas);
-    print_number(out, "summaries_keepalive_total", "counter", sum.keepalives);
-    print_number(out, "peer_queries_answered_total", "counter", sum.answered);
-    print_number(out, "peer_queries_refused_total", "counter", sum.refused);
+    text_metric(out, "summaries_full_total", "counter", sum.full);
+    text_metric(out, "summaries_delta_total", "counter", sum.deltas);
+    text_metric(out, "summaries_keepalive_total", "counter", sum.keepalives);
+    text_metric(out, "peer_queries_answered_total", "counter", sum.answered);
+    text_metric(out, "peer_queries_refused_total", "counter", sum.refused);
 }
 
 static void print_circles(const struct ask *ask, FILE *out)
@@ -245,12 +239,12 @@ static void print_circles(const struct ask *ask, FILE *out)
         words += each->words;
         voids += each->voids;
     }
-    print_number(out, "peers", "gauge", peers);
-    print_number(out, "peers_other", "gauge", others);
-    print_number(out, "peers_skipped", "gauge", skipped);
-    print_number(out, "peers_faulty", "gauge", faulty);
-    print_number(out, "peer_summaries_total", "counter", words);
-    print_number(out, "peer_summaries_void_total", "counter", voids);
+    text_metric(out, "peers", "gauge", peers);
+    text_metric(out, "peers_other", "gauge", others);
+    text_metric(out, "peers_skipped", "gauge", skipped);
+    text_metric(out, "peers_faulty", "gauge", faulty);
+    text_metric(out, "peer_summaries_total", "counter", words);
+    text_metric(out, "peer_summaries_void_total", "counter", voids);
 }
 
 void ask_print_metrics(const struct ask *ask, FILE *out)
@@ -262,11 +256,11 @@ void ask_print_metrics(const struct ask *ask, FILE *out)
     }
     print_homes(ask, out);
     print_circles(ask, out);
-    print_number(out, "peer_summaries_dropped_total", "counter", hoods_limit(ask->hoods)->dropped);
+    text_metric(out, "peer_summaries_dropped_total", "counter", hoods_limit(ask->hoods)->dropped);
     desk_read_figures(ask->desk, &figures);
-    print_number(out, "asks_total", "counter", figures.asks);
-    print_number(out, "asks_incomplete_total", "counter", figures.incomplete);
-    print_number(out, "peers_asked_total", "counter", figures.peers_asked);
-    print_number(out, "peers_silent_total", "counter", figures.peers_silent);
-    print_number(out, "waves_total", "counter", figures.waves);
+    text_metric(out, "asks_total", "counter", figures.asks);
+    text_metric(out, "asks_incomplete_total", "counter", figures.incomplete);
+    text_metric(out, "peers_asked_total", "counter", figures.peers_asked);
+    text_metric(out, "peers_silent_total", "counter", figures.peers_silent);
+    text_metric(out, "waves_total", "counter", figures.waves);
 }

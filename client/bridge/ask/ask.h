@@ -8,8 +8,7 @@
  *   hoods    what the neighbours have told (circle)
  *   desk     what hearsayd asks, and the queries that go out for it (shuffle, round, kept)
  */
-#ifndef CLIENT_BRIDGE_ASK_ASK_H
-#define CLIENT_BRIDGE_ASK_ASK_H
+#pragma once
 
 #include <stdio.h>
 
@@ -39,5 +38,3 @@ void ask_free(struct ask *ask); /* NULL is fine */
 /* For `hearsay-bridge status`: lines of at most 60 columns. For Prometheus: no addresses. */
 void ask_print_status(const struct ask *ask, FILE *out);
 void ask_print_metrics(const struct ask *ask, FILE *out);
-
-#endif

@@ -6,6 +6,7 @@
 
 #include "core/base/err.h"
 #include "core/base/hash.h"
+#include "core/base/least.h"
 #include "core/filter/bloom.h"
 
 int circle_new(const char *hood, const char *profile, struct circle **out_circle)
@@ -272,26 +273,21 @@ const char *circle_next_void(struct circle *circle, int64_t monotonic_ms)
     return NULL;
 }
 
-static int64_t earlier(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 int64_t circle_due_ms(const struct circle *circle)
 {
     int64_t due_ms = circle->again_ms != 0 ? circle->again_ms : INT64_MAX;
 
     for (uint32_t i = 0; i < circle->skipped_count; i++) {
-        due_ms = earlier(due_ms, circle->skipped[i].heard_ms + CIRCLE_GONE_MS + 1);
+        due_ms = least_i64(due_ms, circle->skipped[i].heard_ms + CIRCLE_GONE_MS + 1);
     }
     for (uint32_t i = 0; i < CIRCLE_PEERS_MAX; i++) {
         const struct circle_peer *peer = &circle->peers[i];
 
         if (peer->host[0] != '\0') {
-            due_ms = earlier(due_ms, peer->heard_ms + CIRCLE_GONE_MS + 1);
+            due_ms = least_i64(due_ms, peer->heard_ms + CIRCLE_GONE_MS + 1);
         }
         if (peer->host[0] != '\0' && !peer->is_other && !hood_knows(circle->hood, i)) {
-            due_ms = earlier(due_ms, peer->ask_ms);
+            due_ms = least_i64(due_ms, peer->ask_ms);
         }
     }
     return due_ms;

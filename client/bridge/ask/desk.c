@@ -301,14 +301,11 @@ static const struct link_events link_events = {on_greeted, on_replied, on_rested
 
 static void open_link(struct desk *desk)
 {
-    struct hearsay_connect options;
+    struct hearsay_connect options = {.server = desk->config->server,
+                                      .agent = "hearsay-bridge/" HEARSAY_VERSION};
     struct hearsay_error error;
 
-    hearsay_connect_init(&options);
-    options.server = desk->config->server;
-    options.agent = "hearsay-bridge/" HEARSAY_VERSION;
     if (link_open(desk->loop, &options, &link_events, desk, &desk->link, &error) != HEARSAY_OK) {
-        desk->link = NULL;
         note_trouble(desk, error.sentence);
         (void)uv_timer_start(&desk->retry, on_retry, LINK_RETRY_MS, 0);
     }

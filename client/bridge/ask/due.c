@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/bridge/ask/home.h"
 
+#include "core/base/least.h"
+
 enum { MINUTE_MS = 60 * 1000 };
-
-static uint64_t later_of(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
-static uint64_t earlier_of(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
 
 void due_init(struct due *due, uint64_t all_gap_ms)
 {
@@ -25,12 +17,12 @@ static uint64_t first_after(const struct due *due, uint64_t at_ms, uint64_t gap_
 {
     uint64_t soonest = due->last_ms == 0 ? 0 : due->last_ms + gap_ms;
 
-    return later_of(at_ms, later_of(soonest, due->held_ms));
+    return most_u64(at_ms, most_u64(soonest, due->held_ms));
 }
 
 void due_want(struct due *due, uint64_t now_ms, uint64_t least_ms)
 {
-    due->full_ms = earlier_of(due->full_ms, first_after(due, now_ms + least_ms, DUE_GAP_MS));
+    due->full_ms = least_u64(due->full_ms, first_after(due, now_ms + least_ms, DUE_GAP_MS));
 }
 
 void due_show(struct due *due, uint64_t now_ms, uint64_t least_ms)
@@ -38,7 +30,7 @@ void due_show(struct due *due, uint64_t now_ms, uint64_t least_ms)
     uint64_t soonest = due->told_ms == 0 ? 0 : due->told_ms + DUE_GAP_MS;
 
     if (due->word_ms == UINT64_MAX) {
-        due->word_ms = later_of(now_ms + least_ms, soonest);
+        due->word_ms = most_u64(now_ms + least_ms, soonest);
     }
 }
 
@@ -69,7 +61,7 @@ void due_ask(struct due *due, bool is_named, uint64_t now_ms, uint64_t wait_ms)
         return;
     }
     uint64_t late = first_after(due, now_ms, due->all_gap_ms) + DUE_STRETCH * wait_ms;
-    due->full_ms = earlier_of(due->full_ms, late);
+    due->full_ms = least_u64(due->full_ms, late);
     if (!is_named) {
         due_show(due, now_ms, wait_ms);
     }

@@ -122,15 +122,12 @@ static const struct link_events link_events = {on_greeted, on_replied, NULL, on_
 
 static void open_link(struct home *home)
 {
-    struct hearsay_connect options;
+    struct hearsay_connect options = {.server = home->config->server,
+                                      .agent = "hearsay-bridge/" HEARSAY_VERSION,
+                                      .is_small = true};
     struct hearsay_error error;
 
-    hearsay_connect_init(&options);
-    options.server = home->config->server;
-    options.agent = "hearsay-bridge/" HEARSAY_VERSION;
-    options.is_small = true;
     if (link_open(home->loop, &options, &link_events, home, &home->link, &error) != HEARSAY_OK) {
-        home->link = NULL;
         home_note_trouble(home, "no connection to hearsayd", error.sentence);
         try_later(home);
     }

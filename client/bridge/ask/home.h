@@ -7,10 +7,7 @@
  *     (core/hood/hood.h) at the hub;
  *   - the home passes on the queries of neighbours, and sends the answers back (answers).
  */
-#ifndef CLIENT_BRIDGE_ASK_HOME_H
-#define CLIENT_BRIDGE_ASK_HOME_H
-
-#include <uv.h>
+#pragma once
 
 #include "client/bridge/ask/inner.h"
 #include "client/link/link.h"
@@ -222,5 +219,3 @@ void home_take_turn(struct home *home);
 
 /* hearsayd has answered a request of home_take_turn, or of `answers`. */
 void home_take_response(struct home *home, const struct hearsay_response *response);
-
-#endif

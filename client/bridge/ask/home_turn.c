@@ -4,6 +4,7 @@
 
 #include "client/bridge/ask/home.h"
 #include "client/bridge/wire/subject.h"
+#include "core/base/least.h"
 #include "proto/codec/letter.h"
 
 enum {
@@ -227,16 +228,11 @@ static void on_turn(uv_timer_t *timer)
     home_take_turn(timer->data);
 }
 
-static uint64_t earlier_of(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* When a word is due that has no news: UINT64_MAX: never. */
 static uint64_t keepalive_due_ms(const struct home *home)
 {
     return home->told.has_full
-               ? earlier_of(home->due.told_ms + home->keepalive_ms, home->due.word_ms)
+               ? least_u64(home->due.told_ms + home->keepalive_ms, home->due.word_ms)
                : UINT64_MAX;
 }
 
@@ -277,9 +273,9 @@ void home_take_turn(struct home *home)
     }
     uint64_t next = home->groups.ticket == 0 ? home->due.full_ms : UINT64_MAX;
     if (home->changes.ticket == 0 && home->changes_due_ms > 0) {
-        next = earlier_of(next, home->changes_due_ms);
+        next = least_u64(next, home->changes_due_ms);
     }
-    next = earlier_of(next, keepalive_due_ms(home));
+    next = least_u64(next, keepalive_due_ms(home));
     if (next != UINT64_MAX) {
         (void)uv_timer_start(&home->turn, on_turn, next > now ? next - now : 1, 0);
     }

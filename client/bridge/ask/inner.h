@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* inner: the parts of ask.h, for its files and their tests. */
-#ifndef CLIENT_BRIDGE_ASK_INNER_H
-#define CLIENT_BRIDGE_ASK_INNER_H
+#pragma once
 
 #include <uv.h>
 
@@ -446,5 +445,3 @@ struct desk_figures {
     uint64_t incomplete;
 };
 void desk_read_figures(const struct desk *desk, struct desk_figures *out);
-
-#endif

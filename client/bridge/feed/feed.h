@@ -3,11 +3,7 @@
  * feed: the changes of a host between hearsayd and the hub: whether a refusal is about them, and
  * the digest by which two copies are compared.
  */
-#ifndef CLIENT_BRIDGE_FEED_FEED_H
-#define CLIENT_BRIDGE_FEED_FEED_H
-
-#include <stdbool.h>
-#include <stdint.h>
+#pragma once
 
 #include "client/hearsay.h"
 #include "proto/letter.h"
@@ -28,5 +24,3 @@ struct feed_digest {
  */
 int feed_digest_add(struct feed_digest *digest, const struct hearsay_change *change,
                     int64_t deposited_before_ms, int64_t expires_after_ms);
-
-#endif

@@ -267,18 +267,17 @@ void hub_print_metrics(const struct hub *hub, FILE *out)
         alarms += reader_beyond(hub->followers[i].reader) > 0;
         left_out += reader_left_out(hub->followers[i].reader);
     }
-    (void)fprintf(
-        out,
-        "hearsay_bridge_reader_hosts %zu\nhearsay_bridge_reader_current %" PRIu64 "\n"
-        "hearsay_bridge_reader_left_out_total %" PRIu64 "\n"
-        "hearsay_bridge_reader_no_room %" PRIu64 "\n"
-        "hearsay_bridge_reader_alarms %" PRIu64 "\n"
-        "hearsay_bridge_reader_compared %" PRIu64 "\n"
-        "hearsay_bridge_renewals_total %" PRIu64 "\n"
-        "hearsay_bridge_pages_total %" PRIu64 "\nhearsay_bridge_words_total %" PRIu64 "\n"
-        "hearsay_bridge_decisions_waiting %" PRIu64 "\n"
-        "hearsay_bridge_decisions_not_kept_total %" PRIu64 "\n"
-        "hearsay_bridge_erased_total %" PRIu64 "\nhearsay_bridge_erase_waiting %" PRIu64 "\n",
-        hub->config->reader_count, current, left_out, no_room, alarms, compared, renewals, pages,
-        words, waiting, not_kept, erase_count(hub->shared.erase), erase_waiting(hub->shared.erase));
+    text_metric(out, "reader_hosts", "gauge", hub->config->reader_count);
+    text_metric(out, "reader_current", "gauge", current);
+    text_metric(out, "reader_left_out_total", "counter", left_out);
+    text_metric(out, "reader_no_room", "gauge", no_room);
+    text_metric(out, "reader_alarms", "gauge", alarms);
+    text_metric(out, "reader_compared", "gauge", compared);
+    text_metric(out, "renewals_total", "counter", renewals);
+    text_metric(out, "pages_total", "counter", pages);
+    text_metric(out, "words_total", "counter", words);
+    text_metric(out, "decisions_waiting", "gauge", waiting);
+    text_metric(out, "decisions_not_kept_total", "counter", not_kept);
+    text_metric(out, "erased_total", "counter", erase_count(hub->shared.erase));
+    text_metric(out, "erase_waiting", "gauge", erase_waiting(hub->shared.erase));
 }

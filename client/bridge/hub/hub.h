@@ -3,8 +3,7 @@
  * hub: the hub's side. Follows hosts of others into the hearsayd of a reader, answers requests for
  * pages, passes the operator's words on, and erases what was superseded.
  */
-#ifndef CLIENT_BRIDGE_HUB_HUB_H
-#define CLIENT_BRIDGE_HUB_HUB_H
+#pragma once
 
 #include <stdio.h>
 
@@ -43,5 +42,3 @@ void hub_print_metrics(const struct hub *hub, FILE *out);
  */
 int hub_setup(const struct bridge_config *config, const struct bridge_options *options, FILE *out,
               char *out_reason);
-
-#endif

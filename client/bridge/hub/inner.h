@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* inner: the parts of a reader of the hub, for the files of this folder and their tests. */
-#ifndef CLIENT_BRIDGE_HUB_INNER_H
-#define CLIENT_BRIDGE_HUB_INNER_H
+#pragma once
 
 #include <uv.h>
 
@@ -481,5 +480,3 @@ void words_free(struct words *words);
 uint32_t words_waiting(const struct words *words, int64_t *out_since_ms);
 
 uint64_t words_total(const struct words *words); /* that went to the hub */
-
-#endif

@@ -4,10 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static uint64_t larger_of(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
+#include "core/base/least.h"
 
 static void start_timer(struct missing *missing, uint64_t wait_ms);
 
@@ -119,12 +116,12 @@ void missing_note_no_room(struct missing *missing, uint64_t changes)
 
 uint64_t missing_no_room(const struct missing *missing)
 {
-    return larger_of(missing->no_room, missing->no_room_before);
+    return most_u64(missing->no_room, missing->no_room_before);
 }
 
 uint64_t missing_beyond(const struct missing *missing)
 {
-    return larger_of(missing->beyond, missing->beyond_before);
+    return most_u64(missing->beyond, missing->beyond_before);
 }
 
 /* --- beginning and end ------------------------------------------------------------------------ */

@@ -111,14 +111,11 @@ static const struct link_events link_events = {on_greeted, on_replied, NULL, on_
 
 static void open_link(struct near *near)
 {
-    struct hearsay_connect options;
+    struct hearsay_connect options = {.server = near->server,
+                                      .agent = "hearsay-bridge/" HEARSAY_VERSION};
     struct hearsay_error error;
 
-    hearsay_connect_init(&options);
-    options.server = near->server;
-    options.agent = "hearsay-bridge/" HEARSAY_VERSION;
     if (link_open(near->loop, &options, &link_events, near, &near->link, &error) != HEARSAY_OK) {
-        near->link = NULL;
         note_loss(near, &error);
     }
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* setup_inner: the parts of setup-hub. */
-#ifndef CLIENT_BRIDGE_HUB_SETUP_INNER_H
-#define CLIENT_BRIDGE_HUB_SETUP_INNER_H
+#pragma once
 
 #include <stdio.h>
 
@@ -88,5 +87,3 @@ struct streams_limits {
 enum { STREAMS_REASON_BYTES = 512 };
 int streams_make(jsCtx *js, const struct streams_limits *limits, bool is_dry, FILE *out,
                  char *out_reason);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* program: the parts of hearsay-bridge together: start, end, and what `status` asks. */
-#ifndef CLIENT_BRIDGE_MAIN_PROGRAM_H
-#define CLIENT_BRIDGE_MAIN_PROGRAM_H
+#pragma once
 
 #include <stdio.h>
 
@@ -65,5 +64,3 @@ int program_start(struct program *program, const struct bridge_config *config, c
 
 /* Runs until SIGTERM or SIGINT, and frees everything. */
 void program_run(struct program *program);
-
-#endif

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "client/bridge/setup/config.h"
-
 enum {
     AGAIN_MS = 2000, /* after a failure, and for another look at a head that was old */
     LOOK_MS = 300,

@@ -395,15 +395,12 @@ static const struct link_events link_events = {on_greeted, on_replied, NULL, on_
 
 static void open_link(struct host *host)
 {
-    struct hearsay_connect options;
+    struct hearsay_connect options = {.server = host->config->server,
+                                      .agent = "hearsay-bridge/" HEARSAY_VERSION,
+                                      .is_small = true};
     struct hearsay_error error;
 
-    hearsay_connect_init(&options);
-    options.server = host->config->server;
-    options.agent = "hearsay-bridge/" HEARSAY_VERSION;
-    options.is_small = true;
     if (link_open(host->loop, &options, &link_events, host, &host->link, &error) != HEARSAY_OK) {
-        host->link = NULL;
         note_trouble(host, "no connection to hearsayd", error.sentence);
         try_later(host);
     }

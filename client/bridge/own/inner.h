@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* inner: the parts of own.h, for the files of this folder and their tests. */
-#ifndef CLIENT_BRIDGE_OWN_INNER_H
-#define CLIENT_BRIDGE_OWN_INNER_H
+#pragma once
 
 #include <uv.h>
 
@@ -517,5 +516,3 @@ uint64_t publish_total(const struct publish *publish);
 
 /* How many attempts the hub did not acknowledge, ever: it had no leader, no quorum, or no room. */
 uint64_t publish_failures(const struct publish *publish);
-
-#endif

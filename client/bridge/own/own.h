@@ -3,8 +3,7 @@
  * own: the access point's side. Publishes the states of the hosts that this access point owns,
  * keeps the head of each, restores a host whose store is new, and applies the operator's words.
  */
-#ifndef CLIENT_BRIDGE_OWN_OWN_H
-#define CLIENT_BRIDGE_OWN_OWN_H
+#pragma once
 
 #include <stdio.h>
 
@@ -53,5 +52,3 @@ int forget_host(const struct bridge_config *config, const char *host, FILE *out,
  */
 int take_host(const struct bridge_config *config, const char *host, bool is_now, FILE *out,
               char *out_reason);
-
-#endif

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "client/bridge/setup/config.h"
-
 enum { RETRY_MS = 2000, JOBS_MAX = 2, ROOM_MOST_MS = 8 * 60 * 1000 };
 
 static void continue_restore(struct restore *restore);

@@ -6,13 +6,15 @@
 #include "client/bridge/setup/inner.h"
 #include "daemon/settings/options.h"
 
-void bridge_config_defaults(struct bridge_config *out_config)
+void bridge_config_defaults(void *out_config)
 {
-    memset(out_config, 0, sizeof(*out_config));
-    settings_put_defaults(&bridge_table, BRIDGE_SECTION_BRIDGE, out_config);
-    memcpy(out_config->server, "/run/hearsay-bridge/bridge.sock",
+    struct bridge_config *config = out_config;
+
+    memset(config, 0, sizeof(*config));
+    settings_put_defaults(&bridge_table, BRIDGE_SECTION_BRIDGE, config);
+    memcpy(config->server, "/run/hearsay-bridge/bridge.sock",
            sizeof("/run/hearsay-bridge/bridge.sock"));
-    memcpy(out_config->state, "/var/lib/hearsay-bridge", sizeof("/var/lib/hearsay-bridge"));
+    memcpy(config->state, "/var/lib/hearsay-bridge", sizeof("/var/lib/hearsay-bridge"));
 }
 
 /* --- headings --------------------------------------------------------------------------------- */
@@ -225,7 +227,7 @@ static int set_name(struct bridge_config *config, char *reason)
     return 0;
 }
 
-int bridge_config_finish(struct bridge_config *config, char *out_reason)
+int bridge_config_finish(void *config, char *out_reason)
 {
     out_reason[0] = '\0';
     int hub = check_hub(config, out_reason);
@@ -236,8 +238,10 @@ int bridge_config_finish(struct bridge_config *config, char *out_reason)
     return hub != 0 || hosts != 0 || hoods != 0 || name != 0 ? SETTINGS_REFUSED : 0;
 }
 
-void bridge_config_print(const struct bridge_config *config, FILE *out)
+void bridge_config_print(const void *printed, FILE *out)
 {
+    const struct bridge_config *config = printed;
+
     settings_print_section(&bridge_table, BRIDGE_SECTION_BRIDGE, NULL, config, out);
     for (size_t i = 0; i < config->host_count; i++) {
         settings_print_section(&bridge_table, BRIDGE_SECTION_HOST, config->hosts[i].name,

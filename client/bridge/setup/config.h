@@ -3,8 +3,7 @@
  * config: the configuration of hearsay-bridge. The table of keys (table.c) describes all keys. By
  * this table, daemon/settings parses, checks and prints configurations.
  */
-#ifndef CLIENT_BRIDGE_SETUP_CONFIG_H
-#define CLIENT_BRIDGE_SETUP_CONFIG_H
+#pragma once
 
 #include <stdio.h>
 
@@ -67,12 +66,17 @@ struct bridge_config {
     size_t hood_count;
 };
 
+/* What bridge_program does with a configuration, which is a struct bridge_config. */
+
 /* Sets all defaults but those that bridge_config_finish sets. */
-void bridge_config_defaults(struct bridge_config *out_config);
+void bridge_config_defaults(void *out_config);
 
 /* Sets the default name and adds the section of each hood that a host names. Checks the rules about
  * several keys. 0, or SETTINGS_REFUSED with a line for each error. */
-int bridge_config_finish(struct bridge_config *config, char *out_reason);
+int bridge_config_finish(void *config, char *out_reason);
+
+/* Writes the configuration as a file. Parsing this file gives the same configuration. */
+void bridge_config_print(const void *config, FILE *out);
 
 /* The host or hood of that name; NULL: there is none. */
 const struct bridge_host *bridge_config_host(const struct bridge_config *config, const char *name);
@@ -81,8 +85,3 @@ const struct bridge_hood *bridge_config_hood(const struct bridge_config *config,
 /* How often an owner writes its head: 30 s, or HEARSAY_BRIDGE_HEAD_MS of the environment, for
  * tests. */
 uint64_t bridge_head_ms(void);
-
-/* Writes the configuration as a file. Parsing this file gives the same configuration. */
-void bridge_config_print(const struct bridge_config *config, FILE *out);
-
-#endif

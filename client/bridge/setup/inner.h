@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* inner: the keys of hearsay-bridge, and the types of values that only hearsay-bridge has. */
-#ifndef CLIENT_BRIDGE_SETUP_INNER_H
-#define CLIENT_BRIDGE_SETUP_INNER_H
+#pragma once
 
 #include "daemon/settings/table.h"
 
@@ -13,5 +12,3 @@ extern const struct settings_table bridge_table;
 
 extern const struct settings_own bridge_type_nats;  /* struct bridge_config: nats */
 extern const struct settings_own bridge_type_hosts; /* struct bridge_config: reader_hosts */
-
-#endif

@@ -21,21 +21,6 @@ static const struct settings_option rows[] = {
      .help = "setup-hub: longest ttl_max and a day, 8d"},
 };
 
-static void set_defaults(void *config)
-{
-    bridge_config_defaults(config);
-}
-
-static int finish_config(void *config, char *out_reason)
-{
-    return bridge_config_finish(config, out_reason);
-}
-
-static void print_config(const void *config, FILE *out)
-{
-    bridge_config_print(config, out);
-}
-
 static const struct {
     const char *name;
     enum bridge_command command;
@@ -109,10 +94,10 @@ const struct settings_program bridge_program = {
                "# bridge.conf: every key at its default; see bridge.conf(5).\n",
     .config_bytes = sizeof(struct bridge_config),
     .section = BRIDGE_SECTION_BRIDGE,
-    .defaults = set_defaults,
+    .defaults = bridge_config_defaults,
     .enter = bridge_config_enter,
-    .finish = finish_config,
+    .finish = bridge_config_finish,
     .take_words = take_command,
     .words = "run, status, setup-hub, take HOST or forget HOST",
-    .print = print_config,
+    .print = bridge_config_print,
 };

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* options: the command line of hearsay-bridge, and its configuration by file and command line. */
-#ifndef CLIENT_BRIDGE_SETUP_OPTIONS_H
-#define CLIENT_BRIDGE_SETUP_OPTIONS_H
+#pragma once
 
 #include "client/bridge/setup/config.h"
 #include "daemon/settings/options.h"
@@ -33,5 +32,3 @@ struct bridge_options {
 
 /* Its command line is a struct bridge_options, and its configuration a struct bridge_config. */
 extern const struct settings_program bridge_program;
-
-#endif

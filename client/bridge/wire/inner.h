@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* inner: the parts of wire.h, for wire.c and their tests. */
-#ifndef CLIENT_BRIDGE_WIRE_INNER_H
-#define CLIENT_BRIDGE_WIRE_INNER_H
-
-#include <nats/nats.h>
-#include <uv.h>
+#pragma once
 
 #include "client/bridge/wire/wire.h"
 
@@ -98,5 +94,3 @@ void requests_end(struct requests *requests, uint64_t number, enum wire_outcome 
                   const struct wire_message *message);
 void requests_lose(struct requests *requests);
 void requests_forget(struct requests *requests, const void *context);
-
-#endif

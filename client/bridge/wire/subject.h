@@ -19,8 +19,7 @@
  * Streams: h_SHARD has h.SHARD.>, o has o.SHARD.> of all shards, rule has h.rule.> and o.rule.>. An
  * access point uses JetStream's API for one thing only, the head of its own host: subject_get_head.
  */
-#ifndef CLIENT_BRIDGE_WIRE_SUBJECT_H
-#define CLIENT_BRIDGE_WIRE_SUBJECT_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -58,5 +57,3 @@ void subject_stream(const char *host, char *out);
 /* Where the last message of the head's subject is asked for: JetStream's direct get. The streams
  * h_SHARD must have allow_direct. */
 void subject_get_head(const char *host, char *out);
-
-#endif

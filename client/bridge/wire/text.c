@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/bridge/wire/wire.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
 #include <time.h>
@@ -50,4 +51,10 @@ void text_time(int64_t time_s, char *out)
         strftime(out, TEXT_TIME_BYTES, "%Y-%m-%d %H:%M:%S UTC", &parts) == 0) {
         (void)snprintf(out, TEXT_TIME_BYTES, "a time that is not known");
     }
+}
+
+void text_metric(FILE *out, const char *name, const char *type, uint64_t value)
+{
+    (void)fprintf(out, "# TYPE hearsay_bridge_%s %s\nhearsay_bridge_%s %" PRIu64 "\n", name, type,
+                  name, value);
 }

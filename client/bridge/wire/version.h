@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* version: what the version of a nats-server means for a hub. */
-#ifndef CLIENT_BRIDGE_WIRE_VERSION_H
-#define CLIENT_BRIDGE_WIRE_VERSION_H
+#pragma once
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -57,5 +56,3 @@ bool greeting_split_url(const char *url, char *out_address, unsigned *out_port);
  * failure returns false and writes a sentence to out_reason, which has GREETING_REASON_BYTES.
  */
 bool greeting_read_version(const char *url, struct hub_version *out_version, char *out_reason);
-
-#endif

@@ -542,13 +542,8 @@ void wire_print_status(const struct wire *wire, FILE *out)
 
 void wire_print_metrics(const struct wire *wire, FILE *out)
 {
-    (void)fprintf(out,
-                  "# TYPE hearsay_bridge_connected gauge\nhearsay_bridge_connected %d\n"
-                  "# TYPE hearsay_bridge_connects_total counter\n"
-                  "hearsay_bridge_connects_total %" PRIu64 "\n"
-                  "# TYPE hearsay_bridge_hub_errors_total counter\n"
-                  "hearsay_bridge_hub_errors_total %" PRIu64 "\n"
-                  "# TYPE hearsay_bridge_dropped_total counter\n"
-                  "hearsay_bridge_dropped_total %" PRIu64 "\n",
-                  wire->nats != NULL, wire->joins, wire->errors, wire->dropped);
+    text_metric(out, "connected", "gauge", wire->nats != NULL);
+    text_metric(out, "connects_total", "counter", wire->joins);
+    text_metric(out, "hub_errors_total", "counter", wire->errors);
+    text_metric(out, "dropped_total", "counter", wire->dropped);
 }

@@ -8,8 +8,7 @@
  * wire: what arrives is handed to the loop, in the order of arrival. All functions are called on
  * the loop, and all callbacks run there.
  */
-#ifndef CLIENT_BRIDGE_WIRE_WIRE_H
-#define CLIENT_BRIDGE_WIRE_WIRE_H
+#pragma once
 
 #include <stdio.h>
 
@@ -147,7 +146,7 @@ void connect_inbox(const struct bridge_config *config, char *out, size_t room);
 
 /* --- text ------------------------------------------------------------------------------------- */
 
-/* The lines of `hearsay-bridge status`, of at most 60 columns. */
+/* The lines of `hearsay-bridge status`, of at most 60 columns, and of its metrics. */
 
 enum { TEXT_TIME_BYTES = 32 };
 
@@ -159,6 +158,10 @@ void text_print(FILE *out, const char *word, const char *format, ...)
 /* Writes a time of the wall clock, in seconds, such as 2026-11-27 10:20:00 UTC. out has
  * TEXT_TIME_BYTES. */
 void text_time(int64_t time_s, char *out);
+
+/* Writes a figure for Prometheus, with its type ("gauge" or "counter"). `name` is without the
+ * hearsay_bridge_ that it gets. */
+void text_metric(FILE *out, const char *name, const char *type, uint64_t value);
 
 /* --- ack -------------------------------------------------------------------------------------- */
 
@@ -176,5 +179,3 @@ struct ack {
 
 /* False: the bytes are no such answer. */
 bool ack_read(const void *bytes, size_t size, struct ack *out);
-
-#endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cli: the parts that all commands share: exit codes, the struct that describes a command, error
  * messages. */
-#ifndef CLIENT_CLI_BASE_CLI_H
-#define CLIENT_CLI_BASE_CLI_H
+#pragma once
 
 #include <stdio.h>
 #include <sys/types.h>
@@ -310,5 +309,3 @@ int place_file(const struct cli *cli, enum place_kind kind, const char *name, bo
  * error names the chmod command to run.
  */
 int place_check_private(const struct cli *cli, int fd, const char *path, const char *what);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* commands: the rows of the table of commands. Each row is defined in the file of its command. */
-#ifndef CLIENT_CLI_CMD_COMMANDS_H
-#define CLIENT_CLI_CMD_COMMANDS_H
+#pragma once
 
 #include "client/cli/base/cli.h"
 
@@ -72,5 +71,3 @@ extern const char *const moderate_kinds[];
 
 /* Ends with NULL. The index of a name is the number of the kind. "none": no kind is said. */
 extern const char *const moderate_whys[];
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* query_common: the code that query, query --batch, watch and deposit share. */
-#ifndef CLIENT_CLI_CMD_QUERY_COMMON_H
-#define CLIENT_CLI_CMD_QUERY_COMMON_H
+#pragma once
 
 #include "client/cli/base/cli.h"
 #include "client/cli/input/input.h"
@@ -145,5 +144,3 @@ void fullness_warn_query(const struct cli *cli, const struct hearsay *server,
 
 /* Answers the lines of the file options->batch in order. Returns an exit code. */
 int query_batch(struct cli *cli, const struct query_options *options);
-
-#endif

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* input: what commands read from their options and from files, and what they make of it. */
-#ifndef CLIENT_CLI_INPUT_INPUT_H
-#define CLIENT_CLI_INPUT_INPUT_H
-
-#include <jansson.h>
+#pragma once
 
 #include "client/cli/base/cli.h"
 #include "client/cli/input/jsonline.h"
@@ -400,5 +397,3 @@ bool scan_json_is(const char *text, size_t byte_count);
 int scan_json_add(struct hearsay_context *context, const char *text, size_t byte_count,
                   size_t *out_sightings, struct hearsay_left_out *out_left_out,
                   struct hearsay_error *out_error);
-
-#endif

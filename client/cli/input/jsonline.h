@@ -3,8 +3,7 @@
  * jsonline: parses one line of input as a JSON object with known keys. An error about a value names
  * its key.
  */
-#ifndef CLIENT_CLI_INPUT_JSONLINE_H
-#define CLIENT_CLI_INPUT_JSONLINE_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,5 +65,3 @@ int jsonline_hex(const json_t *object, const char *key, uint8_t *out, size_t cou
  * has a value. */
 int jsonline_base64(const json_t *object, const char *key, uint8_t **out, size_t *out_count,
                     struct jsonline_error *out_error);
-
-#endif

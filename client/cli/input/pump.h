@@ -18,8 +18,7 @@
  * connections without progress is bounded. A request without a reply is sent again after the
  * connection is made again, so a request must be safe to repeat.
  */
-#ifndef CLIENT_CLI_INPUT_PUMP_H
-#define CLIENT_CLI_INPUT_PUMP_H
+#pragma once
 
 #include "client/cli/base/cli.h"
 #include "client/cli/term/lines.h"
@@ -110,5 +109,3 @@ int pump_run(struct pump *pump);
 
 /* Monotonic milliseconds. */
 int64_t pump_now_ms(void);
-
-#endif

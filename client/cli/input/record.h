@@ -3,8 +3,7 @@
  * record: parses one line of the input of import: a message with labels or sensed data, or a
  * message in the format of export. No I/O.
  */
-#ifndef CLIENT_CLI_INPUT_RECORD_H
-#define CLIENT_CLI_INPUT_RECORD_H
+#pragma once
 
 #include "client/cli/input/jsonline.h"
 #include "client/hearsay.h"
@@ -48,5 +47,3 @@ void record_deinit(struct record *record);
  * left.
  */
 bool record_ttl(const struct record *record, int64_t now_ms, uint32_t *out_ttl_s);
-
-#endif

@@ -3,8 +3,7 @@
  * args: parses the options of a command with getopt_long, as described by a table. Writes the
  * values to the command's struct of options, which holds the defaults before the call.
  */
-#ifndef CLIENT_CLI_TERM_ARGS_H
-#define CLIENT_CLI_TERM_ARGS_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -105,5 +104,3 @@ void args_print_help(FILE *stream, const struct args_group *group);
  * has more than 40 bytes.
  */
 const char *args_nearest(const char *word, const char *const *names, size_t count);
-
-#endif

@@ -3,8 +3,7 @@
  * lines: reads lines from a file descriptor. lines_next never blocks, unlike stdio. So the caller
  * can wait for the descriptor and for a socket at the same time.
  */
-#ifndef CLIENT_CLI_TERM_LINES_H
-#define CLIENT_CLI_TERM_LINES_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -47,5 +46,3 @@ int lines_next(struct lines *lines, const char **out_line, size_t *out_length);
  * Returns 0, or the value of errno.
  */
 int lines_read(struct lines *lines);
-
-#endif

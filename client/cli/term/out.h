@@ -4,12 +4,8 @@
  * and JSON for programs. Text from other users is escaped here, so that control characters do
  * not reach the terminal.
  */
-#ifndef CLIENT_CLI_TERM_OUT_H
-#define CLIENT_CLI_TERM_OUT_H
+#pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
 #include <jansson.h>
@@ -258,5 +254,3 @@ int64_t when_difference(int64_t later_ms, int64_t earlier_ms);
  * 12d.
  */
 void when_print_span(int64_t ms, char out[WHEN_BYTES]);
-
-#endif

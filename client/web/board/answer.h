@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* answer: copies of what hearsayd answered, in one piece of memory each, for the cache. */
-#ifndef CLIENT_WEB_BOARD_ANSWER_H
-#define CLIENT_WEB_BOARD_ANSWER_H
+#pragma once
 
 #include "client/web/board.h"
 
@@ -51,5 +50,3 @@ enum board_outcome answer_outcome(const struct hearsay_error *error);
 /* Sets an error with a sentence of ours. */
 void answer_fault(struct hearsay_error *error, int status, enum hearsay_code code,
                   const char *sentence);
-
-#endif

@@ -3,8 +3,7 @@
  * ask: what readers ask for, each question once: who waits for the answer, and the answer itself
  * for as long as it may be given again. Knows no connection.
  */
-#ifndef CLIENT_WEB_BOARD_ASK_H
-#define CLIENT_WEB_BOARD_ASK_H
+#pragma once
 
 #include "client/web/board/answer.h"
 #include "client/web/board/queue.h"
@@ -129,5 +128,3 @@ void asks_age(struct asks *asks, int64_t now_ms);
 
 /* `done` of all who wait with this context is not called. */
 void asks_forget(struct asks *asks, const void *context);
-
-#endif

@@ -9,7 +9,6 @@
  * first, who pays for the answer that others get, too. Where hearsayd refuses that client, the
  * question is asked for the next one who waits.
  */
-#include "client/web/board.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -589,15 +588,12 @@ static const struct link_events board_events = {on_greeted, on_replied, on_reste
 
 static void board_connect(struct board *board)
 {
-    struct hearsay_connect connection;
+    struct hearsay_connect connection = {.server = board->options.server,
+                                         .agent = "hearsay-web/" HEARSAY_VERSION};
     struct hearsay_error error;
 
-    hearsay_connect_init(&connection);
-    connection.server = board->options.server;
-    connection.agent = "hearsay-web/" HEARSAY_VERSION;
     if (link_open(board->options.loop, &connection, &board_events, board, &board->link, &error) !=
         HEARSAY_OK) {
-        board->link = NULL;
         retry_later(board, &error);
     }
 }

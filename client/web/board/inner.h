@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* inner: what board.c, submit.c and watch.c share. */
-#ifndef CLIENT_WEB_BOARD_INNER_H
-#define CLIENT_WEB_BOARD_INNER_H
+#pragma once
 
 #include "client/link/link.h"
-#include "client/web/board.h"
 #include "client/web/board/ask.h"
 #include "client/web/board/refused.h"
 
@@ -61,5 +59,3 @@ bool watch_reply(struct board *board, const struct hearsay_reply *reply);
 void watch_end_all(struct board *board);
 void watch_end_places(struct board *board);
 void watch_tick(struct board *board);
-
-#endif

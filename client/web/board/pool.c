@@ -232,19 +232,18 @@ static const struct link_events place_events = {on_greeted, on_replied, on_reste
 /* Connects on behalf of the phone that `wish` is of, which is taken. */
 static void place_open(struct place *place, struct wish *wish)
 {
-    struct hearsay_connect connection;
-    struct hearsay_error error;
     struct pool *pool = place->pool;
+    struct hearsay_error error;
+    struct hearsay_connect connection = {.server = pool->options.server,
+                                         .agent = "hearsay-web/" HEARSAY_VERSION,
+                                         .is_small = true,
+                                         .on_behalf = place->client.bytes,
+                                         .on_behalf_bytes = wish->write.client.family == 4
+                                                                ? IPV4_BYTES
+                                                                : sizeof(place->client.bytes)};
 
     place->client = wish->write.client;
     place->wish = wish;
-    hearsay_connect_init(&connection);
-    connection.server = pool->options.server;
-    connection.agent = "hearsay-web/" HEARSAY_VERSION;
-    connection.is_small = true;
-    connection.on_behalf = place->client.bytes;
-    connection.on_behalf_bytes =
-        place->client.family == 4 ? IPV4_BYTES : sizeof(place->client.bytes);
     if (place->client.family == 6 && place->client.has_local) {
         connection.on_behalf_local = place->client.local;
     }

@@ -6,8 +6,7 @@
  * the others wait in a queue, in which senders take turns (queue.h).
  * A sender that hearsayd has refused because of its rate takes no place there (refused.h).
  */
-#ifndef CLIENT_WEB_BOARD_POOL_H
-#define CLIENT_WEB_BOARD_POOL_H
+#pragma once
 
 #include "client/web/board.h"
 
@@ -45,5 +44,3 @@ int write_submit(const struct board_write *write, struct hearsay *server, uint64
 
 /* What a refusal means: as answer_outcome, with the reasons of withdrawals and of closed hosts. */
 enum board_outcome write_outcome(enum board_write_kind kind, const struct hearsay_error *error);
-
-#endif

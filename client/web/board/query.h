@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* query: from a view to what libhearsay asks for: labels, filters, keys of the epoch. */
-#ifndef CLIENT_WEB_BOARD_QUERY_H
-#define CLIENT_WEB_BOARD_QUERY_H
+#pragma once
 
 #include "client/hearsay.h"
 #include "client/web/view.h"
@@ -41,5 +40,3 @@ const char *query_host(const char *host);
 
 /* The hour of a time in ms: labels of views with is_now change with the hour. */
 int64_t query_hour(int64_t now_ms);
-
-#endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/web/board/queue.h"
 
-#include <stdbool.h>
-
 #include "client/web/http_peer.h"
 #include "core/base/err.h"
 

@@ -4,11 +4,7 @@
  * goes in this round, the second one in the next. When a queue is full, the newest thing of the
  * sender with most gives way to a newcomer (core/base/fair.h).
  */
-#ifndef CLIENT_WEB_BOARD_QUEUE_H
-#define CLIENT_WEB_BOARD_QUEUE_H
-
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "client/web/http.h"
 #include "core/base/fair.h"
@@ -50,5 +46,3 @@ struct queue_item *queue_victim(const struct queue *queue, struct queue_item *ne
 
 /* What waits since before a time; NULL: nothing. O(items). */
 struct queue_item *queue_find_late(const struct queue *queue, int64_t before_ms);
-
-#endif

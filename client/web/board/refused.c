@@ -1,26 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/web/board/refused.h"
 
-#include <string.h>
-
 #include "client/web/board/answer.h"
 #include "client/web/http_peer.h"
 
 void refused_init(struct refused *refused)
 {
-    randombytes_buf(refused->key, sizeof(refused->key));
+    keyed_hash_draw(refused->key);
 }
 
 static uint64_t hash_of(const struct refused *refused, const struct http_address *client)
 {
-    uint8_t hash[crypto_shorthash_BYTES];
     struct fair_key sender;
-    uint64_t number;
 
     http_peer_sender_key(client, &sender);
-    (void)crypto_shorthash(hash, (const uint8_t *)&sender, sizeof(sender), refused->key);
-    memcpy(&number, hash, sizeof(number));
-    return number;
+    return keyed_hash(refused->key, &sender, sizeof(sender));
 }
 
 void refused_note(struct refused *refused, const struct http_address *client,

@@ -4,16 +4,11 @@
  * hearsayd alone decides how often a sender may ask or write; whoever comes earlier than it said is
  * answered from here, and takes no place in a queue.
  */
-#ifndef CLIENT_WEB_BOARD_REFUSED_H
-#define CLIENT_WEB_BOARD_REFUSED_H
-
-#include <stdbool.h>
-#include <stdint.h>
-
-#include <sodium.h>
+#pragma once
 
 #include "client/hearsay.h"
 #include "client/web/http.h"
+#include "daemon/system/keyed_hash.h"
 
 enum {
     REFUSED_MAX = 1024,     /* senders of which a refusal is remembered */
@@ -22,7 +17,7 @@ enum {
 
 /* No address is kept: `sender` is a keyed hash. Times are by the loop's clock. */
 struct refused {
-    uint8_t key[crypto_shorthash_KEYBYTES];
+    uint8_t key[KEYED_HASH_KEY_BYTES];
     struct {
         uint64_t sender;
         int64_t until_ms;
@@ -39,5 +34,3 @@ void refused_note(struct refused *refused, const struct http_address *client,
 /* Whether a client comes earlier than hearsayd said; then *out_error is as hearsayd's error. */
 bool refused_has(const struct refused *refused, const struct http_address *client, int64_t now_ms,
                  struct hearsay_error *out_error);
-
-#endif

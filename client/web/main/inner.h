@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* inner: what the files of this folder use of one another, one part for each. */
-#ifndef CLIENT_WEB_MAIN_INNER_H
-#define CLIENT_WEB_MAIN_INNER_H
+#pragma once
 
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
 #include "client/web/http.h"
@@ -94,5 +91,3 @@ void stay_open(struct stay *stay, const struct web_config *config, int64_t now_m
 
 /* The file and what is in it stay. */
 void stay_close(struct stay *stay);
-
-#endif

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/web/main/inner.h"
 
-#include <stdio.h>
-
-#include "client/hearsay.h"
 #include "client/web/board.h"
 #include "client/web/main/user.h"
 #include "client/web/page.h"

@@ -3,16 +3,13 @@
  * hearsay-web: a page on which phones read and leave messages of hearsayd. main reads the
  * configuration, starts the program and ends.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 
-#include "client/web/main/inner.h"
 #include "client/web/main/program.h"
 #include "client/web/moderate/password.h"
-#include "client/web/setup/options.h"
 #include "daemon/settings/options.h"
 
 static void print_warning(const char *sentence, FILE *out)

@@ -3,8 +3,6 @@
 
 #include <inttypes.h>
 
-#include "client/web/http.h"
-
 enum {
     MIB = 1024 * 1024,
     PROGRAM_BYTES = 10 * MIB,       /* after the start, with its libraries */

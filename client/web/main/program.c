@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/web/main/program.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include <sodium.h>

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* program: the parts of hearsay-web together: start, reload, end. */
-#ifndef CLIENT_WEB_MAIN_PROGRAM_H
-#define CLIENT_WEB_MAIN_PROGRAM_H
-
-#include <stdbool.h>
+#pragma once
 
 #include <uv.h>
 
@@ -11,7 +8,6 @@
 #include "client/web/moderate/moderate.h"
 #include "client/web/route/router.h"
 #include "client/web/route/ticks.h"
-#include "client/web/setup/config.h"
 #include "client/web/setup/options.h"
 #include "daemon/system/runtime.h"
 
@@ -46,5 +42,3 @@ int program_start(struct program *program, const struct settings_program *page,
 
 /* Serves until SIGTERM or SIGINT, and frees everything. */
 void program_run(struct program *program);
-
-#endif

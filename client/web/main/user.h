@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* user: the user that the program is while it serves, which is never root. */
-#ifndef CLIENT_WEB_MAIN_USER_H
-#define CLIENT_WEB_MAIN_USER_H
+#pragma once
 
 #include "client/web/setup/config.h"
 
@@ -19,5 +18,3 @@ int user_check(const struct web_config *config, char *out_reason);
  * user, or -ERR_SYSTEM if the system did not let it: then the process must end.
  */
 int user_become(const struct web_config *config, char *out_reason);
-
-#endif

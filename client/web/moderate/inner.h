@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* inner: pieces that the files which write the moderators' page share. */
-#ifndef CLIENT_WEB_MODERATE_INNER_H
-#define CLIENT_WEB_MODERATE_INNER_H
+#pragma once
 
 #include "client/web/moderate/page.h"
 #include "client/web/route/secret.h"
@@ -35,5 +34,3 @@ void desk_name_place(const char *id, char out_place[DESK_PLACE_BYTES]);
 /* Writes a button that sends its form with `do=value`. */
 void desk_button(struct html *html, const struct desk *desk, const char *class_name,
                  const char *value, const char *key);
-
-#endif

@@ -3,8 +3,7 @@
  * job: answers one request of a moderator's browser. A thread of libuv asks hearsayd, because that
  * may take time. The thread reads the job and the configuration, and writes only to the job.
  */
-#ifndef CLIENT_WEB_MODERATE_JOB_H
-#define CLIENT_WEB_MODERATE_JOB_H
+#pragma once
 
 #include <uv.h>
 
@@ -45,5 +44,3 @@ void job_do(struct job *job);
 
 /* Writes the page of who is logged in, with `notice`. */
 void job_write_page(struct job *job);
-
-#endif

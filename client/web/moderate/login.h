@@ -5,8 +5,7 @@
  * no cookie, because a browser sends a cookie to every port and every place of the same name. All
  * is in memory and ends with the program. `now_ms` is a monotonic clock, at least 0.
  */
-#ifndef CLIENT_WEB_MODERATE_LOGIN_H
-#define CLIENT_WEB_MODERATE_LOGIN_H
+#pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -113,5 +112,3 @@ void login_ticket_draw(const struct login *login, int64_t now_ms, char *out_tick
 bool login_ticket_is_right(const struct login *login, const char *ticket, int64_t now_ms);
 bool login_ticket_is_used(const struct login *login, const char *ticket);
 void login_ticket_use(struct login *login, const char *ticket); /* one that was right */
-
-#endif

@@ -6,8 +6,7 @@
  * send again. Passwords are checked, and hearsayd is asked, on libuv's threads: each of these
  * requests has a connection to hearsayd of its own.
  */
-#ifndef CLIENT_WEB_MODERATE_MODERATE_H
-#define CLIENT_WEB_MODERATE_MODERATE_H
+#pragma once
 
 #include <sys/types.h>
 #include <time.h>
@@ -53,5 +52,3 @@ bool moderate_allows(void *context, const struct http_address *client);
 void moderate_request(void *context, struct http_exchange *exchange,
                       const struct http_request *request);
 void moderate_gone(void *context, struct http_exchange *exchange);
-
-#endif

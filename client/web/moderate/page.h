@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* page: writes the moderators' page, from top to bottom. Any thread. */
-#ifndef CLIENT_WEB_MODERATE_PAGE_H
-#define CLIENT_WEB_MODERATE_PAGE_H
+#pragma once
 
 #include "client/hearsay.h"
 #include "client/web/html.h"
@@ -138,5 +137,3 @@ struct desk_notice act_do(const struct desk *desk, const struct desk_act *act, c
 
 /* What is said about an error of hearsayd. The notice borrows from *error. */
 struct desk_notice act_notice(const struct hearsay_error *error);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* password: `hearsay-web --set-password`. */
-#ifndef CLIENT_WEB_MODERATE_PASSWORD_H
-#define CLIENT_WEB_MODERATE_PASSWORD_H
+#pragma once
 
 enum { PASSWORD_BYTES_MIN = 8, PASSWORD_BYTES_MAX = 128 };
 
@@ -12,5 +11,3 @@ enum { PASSWORD_BYTES_MIN = 8, PASSWORD_BYTES_MAX = 128 };
  * and the file is as it was.
  */
 int password_set(const char *file, char *out_reason);
-
-#endif

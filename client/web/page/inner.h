@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* inner: what the pages share. */
-#ifndef CLIENT_WEB_PAGE_INNER_H
-#define CLIENT_WEB_PAGE_INNER_H
+#pragma once
 
 #include "client/web/page.h"
 
@@ -125,5 +124,3 @@ bool page_form_is_open(const struct page_form *form);
 
 void page_write_form(struct html *html, const struct page *page, const struct page_form *form,
                      const struct page_error *error);
-
-#endif

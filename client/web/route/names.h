@@ -3,11 +3,7 @@
  * names: by which names the page may be asked for. A request for any other name comes from a page
  * that had its own name led here (DNS rebinding), or from a phone that looks for the internet.
  */
-#ifndef CLIENT_WEB_ROUTE_NAMES_H
-#define CLIENT_WEB_ROUTE_NAMES_H
-
-#include <stdbool.h>
-#include <stddef.h>
+#pragma once
 
 #include "client/web/setup/config.h"
 
@@ -40,5 +36,3 @@ bool names_allow_origin(const struct names *names, const char *host, const char 
 enum { NAMES_TEXT_BYTES = 160 };
 void names_write(const struct names *names, char *out_text);
 bool names_write_numeric(const struct names *names, char *out_text);
-
-#endif

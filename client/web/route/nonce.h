@@ -4,11 +4,7 @@
  * not long ago. So no other page can make a browser send the form. Nothing is stored: a token is
  * the keyed hash of the address and of the hour.
  */
-#ifndef CLIENT_WEB_ROUTE_NONCE_H
-#define CLIENT_WEB_ROUTE_NONCE_H
-
-#include <stdbool.h>
-#include <stdint.h>
+#pragma once
 
 #include "client/web/http.h"
 
@@ -34,5 +30,3 @@ void nonce_write_key(const struct nonce *nonce, const struct http_address *clien
 /* Whether a text is a token of this address that is right now. */
 bool nonce_check(const struct nonce *nonce, const struct http_address *client, const char *text,
                  int64_t now_ms);
-
-#endif

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reading: the pages that show something. Each function answers the visit, now or later. */
-#ifndef CLIENT_WEB_ROUTE_READING_H
-#define CLIENT_WEB_ROUTE_READING_H
+#pragma once
 
 #include "client/web/route/visit.h"
 
@@ -20,5 +19,3 @@ void reading_health(struct visit *visit);  /* /healthz */
 
 /* Reads the fields of the URL into the visit. False: one is wrong, and the visit was answered. */
 bool reading_view(struct visit *visit);
-
-#endif

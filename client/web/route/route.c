@@ -5,8 +5,6 @@
 #include <string.h>
 
 #include "client/web/route/reading.h"
-#include "client/web/route/router.h"
-#include "client/web/route/visit.h"
 
 /* Where a path leads. */
 struct route {

@@ -3,8 +3,7 @@
  * route: which request is answered by what. Checks the name that was asked for, the origin and the
  * token of each form, and how often a phone reads. On the loop's thread.
  */
-#ifndef CLIENT_WEB_ROUTE_ROUTE_H
-#define CLIENT_WEB_ROUTE_ROUTE_H
+#pragma once
 
 #include "client/web/http.h"
 
@@ -17,5 +16,3 @@ void route_gone(void *context, struct http_exchange *exchange);
 
 /* Whether one more stream may begin now. For struct ticks. */
 bool route_takes_stream(const void *context);
-
-#endif

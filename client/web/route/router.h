@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* router: what all requests share. On the loop's thread. */
-#ifndef CLIENT_WEB_ROUTE_ROUTER_H
-#define CLIENT_WEB_ROUTE_ROUTER_H
-
-#include <stdbool.h>
-#include <stdint.h>
+#pragma once
 
 #include <uv.h>
 
 #include "client/web/board.h"
-#include "client/web/http.h"
 #include "client/web/live.h"
 #include "client/web/portal.h"
 #include "client/web/route/names.h"
 #include "client/web/route/nonce.h"
 #include "client/web/route/sheet.h"
-#include "client/web/setup/config.h"
 
 enum { ROUTER_STATICS_BYTES = 24 };
 
@@ -59,5 +53,3 @@ struct router;
  */
 void metrics_answer(const struct router *router, struct http_exchange *exchange,
                     const struct http_request *request);
-
-#endif

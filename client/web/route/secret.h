@@ -5,12 +5,7 @@
  * is one message with one code, a changed text is another message, and nothing is kept here. The id
  * is public and tells nothing about the seed.
  */
-#ifndef CLIENT_WEB_ROUTE_SECRET_H
-#define CLIENT_WEB_ROUTE_SECRET_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "client/hearsay.h"
 
@@ -46,5 +41,3 @@ void secret_write_code(const uint8_t *code, char *out_text);
 
 /* Reads a code as people type it: capitals or not, with blanks and hyphens between. */
 bool secret_read_code(const char *text, uint8_t *out_code);
-
-#endif

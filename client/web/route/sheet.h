@@ -6,12 +6,7 @@
  * the configuration, such as the poster and most errors, are fixed: they are good until the
  * configuration is read again, so that whoever asks for them again and again costs next to nothing.
  */
-#ifndef CLIENT_WEB_ROUTE_SHEET_H
-#define CLIENT_WEB_ROUTE_SHEET_H
-
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#pragma once
 
 #include "client/web/html.h"
 
@@ -48,5 +43,3 @@ const struct html *sheets_take(struct sheets *sheets, const struct sheet_parts *
 /* Forgets the lists: must be called when a message has gone. And all pages, if `is_all`: when the
  * configuration has changed, and at the end. */
 void sheets_clear(struct sheets *sheets, bool is_all);
-
-#endif

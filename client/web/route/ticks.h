@@ -6,11 +6,7 @@
  * phones open at once, as after a power cut, wait as well: TICKS_STREAMS of them begin in a tick,
  * while the board has room, so that pages that somebody waits for do not wait behind thousands.
  */
-#ifndef CLIENT_WEB_ROUTE_TICKS_H
-#define CLIENT_WEB_ROUTE_TICKS_H
-
-#include <stdbool.h>
-#include <stddef.h>
+#pragma once
 
 #include <uv.h>
 
@@ -55,5 +51,3 @@ void ticks_stop(struct ticks *ticks);
 void ticks_request(void *context, struct http_exchange *exchange,
                    const struct http_request *request);
 void ticks_gone(void *context, struct http_exchange *exchange);
-
-#endif

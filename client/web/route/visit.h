@@ -3,16 +3,11 @@
  * visit: one request on its way to its answer. A visit is made when a request has come, and freed
  * by the function that answers.
  */
-#ifndef CLIENT_WEB_ROUTE_VISIT_H
-#define CLIENT_WEB_ROUTE_VISIT_H
+#pragma once
 
-#include "client/web/board.h"
 #include "client/web/form.h"
-#include "client/web/html.h"
-#include "client/web/http.h"
 #include "client/web/lang.h"
 #include "client/web/page.h"
-#include "client/web/route/nonce.h"
 #include "client/web/route/router.h"
 #include "client/web/route/secret.h"
 #include "client/web/view.h"
@@ -155,5 +150,3 @@ void writing_leave(struct visit *visit);    /* POST /leave */
 void writing_withdraw(struct visit *visit); /* POST /withdraw */
 void writing_report(struct visit *visit);   /* POST /report */
 void writing_stay(struct visit *visit);     /* POST /stay */
-
-#endif

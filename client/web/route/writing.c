@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/web/route/visit.h"
 
 #include <inttypes.h>
 #include <stdio.h>

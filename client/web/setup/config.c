@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/web/setup/config.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "client/web/lang.h"
 #include "client/web/setup/table.h"
 #include "client/web/setup/types.h"
 #include "daemon/settings/options.h"
-#include "daemon/settings/table.h"
 
 /* What is not in the table. */
 static void defaults_moderate(struct web_config *config)
@@ -185,9 +182,4 @@ const char *web_config_warning(const struct web_config *config)
         }
     }
     return NULL;
-}
-
-void web_config_print(const struct web_config *config, FILE *out)
-{
-    settings_print_section(&web_table, config->section, NULL, config, out);
 }

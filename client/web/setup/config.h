@@ -4,12 +4,8 @@
  * table, daemon/settings parses, checks and prints configurations. These functions turn text into a
  * struct. They open no socket and start nothing.
  */
-#ifndef CLIENT_WEB_SETUP_CONFIG_H
-#define CLIENT_WEB_SETUP_CONFIG_H
+#pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
 #include "client/web/http.h"
@@ -136,9 +132,6 @@ const char *web_config_rules(const struct web_config *config, const struct lang 
  */
 const char *web_config_warning(const struct web_config *config);
 
-/* Writes the configuration as a file. Parsing this file gives the same configuration. */
-void web_config_print(const struct web_config *config, FILE *out);
-
 /* Writes a listener in the form of a file (WEB_CONFIG_LISTENER_BYTES). */
 void web_listener_print(const struct web_config_listener *listener, char *out);
 
@@ -152,5 +145,3 @@ bool web_prefix_has(const struct web_config_prefix *prefix, uint8_t family, cons
 /* Whether a text is a hash of a password that takes no more than WEB_CONFIG_HASH_PASSES and
  * WEB_CONFIG_HASH_MEMORY to check. */
 bool web_hash_is_ours(const char *hash);
-
-#endif

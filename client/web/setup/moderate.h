@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* moderate: what the moderators' page may not be: open to guests, or without a password. */
-#ifndef CLIENT_WEB_SETUP_MODERATE_H
-#define CLIENT_WEB_SETUP_MODERATE_H
+#pragma once
 
 #include "client/web/setup/config.h"
 #include "daemon/settings/options.h"
@@ -17,5 +16,3 @@ int web_moderate_finish(struct web_config *config, const struct settings_program
 
 /* Whether an address may connect. */
 bool web_moderate_allows(const struct web_config *config, uint8_t family, const uint8_t *address);
-
-#endif

@@ -43,11 +43,6 @@ static int finish_moderate(void *config, char *out_reason)
     return rc == 0 ? web_moderate_finish(config, &web_program, out_reason) : rc;
 }
 
-static void print_config(const void *config, FILE *out)
-{
-    web_config_print(config, out);
-}
-
 static const char more[] =
     "SIGHUP reads the configuration again, SIGTERM ends the program.\n"
     "hearsay-web --moderate [OPTION]... serves the moderators' page instead, and\n"
@@ -78,7 +73,6 @@ const struct settings_program web_program = {
     .enter = web_config_enter,
     .clear = clear_listeners,
     .finish = finish_web,
-    .print = print_config,
 };
 
 const struct settings_program moderate_program = {
@@ -99,5 +93,4 @@ const struct settings_program moderate_program = {
     .enter = web_config_enter,
     .clear = clear_listeners,
     .finish = finish_moderate,
-    .print = print_config,
 };

@@ -4,13 +4,10 @@
  * before the options, the moderators' page. The command line of both is a struct settings_options,
  * and the configuration of both a struct web_config.
  */
-#ifndef CLIENT_WEB_SETUP_OPTIONS_H
-#define CLIENT_WEB_SETUP_OPTIONS_H
+#pragma once
 
 #include "client/web/setup/config.h"
 #include "daemon/settings/options.h"
 
 extern const struct settings_program web_program;
 extern const struct settings_program moderate_program;
-
-#endif

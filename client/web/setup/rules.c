@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,7 +8,6 @@
 #include "client/web/setup/table.h"
 #include "core/base/label.h"
 #include "daemon/settings/options.h"
-#include "daemon/settings/table.h"
 
 /* Reads a file of rules into `out_rules`. */
 static int rules_read(const struct settings_source *source, const char *file,

@@ -7,7 +7,6 @@
 #include <sodium.h>
 
 #include "client/web/setup/config.h"
-#include "daemon/settings/listener.h"
 
 /* --- listeners -------------------------------------------------------------------------------- */
 

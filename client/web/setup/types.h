@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* types: types of values that only hearsay-web has. Each is for one field of struct web_config. */
-#ifndef CLIENT_WEB_SETUP_TYPES_H
-#define CLIENT_WEB_SETUP_TYPES_H
+#pragma once
 
 #include "daemon/settings/table.h"
 
@@ -21,5 +20,3 @@ extern const struct settings_own web_type_topics;   /* struct web_config: topics
 
 extern const struct settings_own web_type_prefix; /* struct web_config: allow */
 extern const struct settings_own web_type_hash;   /* struct web_config: password */
-
-#endif

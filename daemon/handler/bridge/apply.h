@@ -4,8 +4,7 @@
  * apply_check.c checks the changes and makes operations of them, apply_room.c finds which messages
  * have room, apply_effect.c does in memory what the store has done.
  */
-#ifndef DAEMON_HANDLER_BRIDGE_APPLY_H
-#define DAEMON_HANDLER_BRIDGE_APPLY_H
+#pragma once
 
 #include "daemon/handler/job.h"
 
@@ -85,5 +84,3 @@ void apply_take_effect(struct apply_item *item);
 
 /* Puts messages into their indexes that shall be shown, after they were read into job->entries. */
 void apply_show(struct apply_job *job);
-
-#endif

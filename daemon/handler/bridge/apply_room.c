@@ -20,10 +20,10 @@ static bool usage_fits(const struct usage *used, const struct usage *leaving, ui
 /* Whether the host and the server have room for one more message. */
 static bool has_room(const struct apply_job *job, uint64_t bytes)
 {
-    const struct config_limits *limits = &job->base.service->config.limits;
+    const struct hearsay_limits *limits = &job->base.service->config.limits;
     const struct host *host = job->base.host;
     struct usage of_host = {host->config.messages_max, host->config.bytes_max};
-    struct usage of_all = {limits->messages_max, limits->bytes_max};
+    struct usage of_all = {limits->messages, limits->bytes};
 
     return usage_fits(&host->usage, &job->leaving, bytes, &of_host) &&
            usage_fits(&job->base.service->usage, &job->leaving, bytes, &of_all);

@@ -9,8 +9,7 @@
  * The copy is written to FILE.part, and gets the name FILE when it is whole and on storage. A
  * backup does not overwrite an existing file.
  */
-#ifndef DAEMON_STORE_THREAD_BACKUP_H
-#define DAEMON_STORE_THREAD_BACKUP_H
+#pragma once
 
 #include <stdint.h>
 
@@ -58,5 +57,3 @@ void store_backup_forget(struct store_backup *backup);
  */
 int store_restore(const char *directory, int source, const char *file, uint64_t *out_messages,
                   char *out_reason);
-
-#endif

@@ -5,10 +5,8 @@
  * transactions, checkpoints). The functions run on the writer's thread; store_writer_new also calls
  * store_commit_limit_log.
  */
-#ifndef DAEMON_STORE_THREAD_INNER_H
-#define DAEMON_STORE_THREAD_INNER_H
+#pragma once
 
-#include <sqlite3.h>
 #include <uv.h>
 
 #include "daemon/store/database.h"
@@ -323,5 +321,3 @@ int store_commit_on_commit(void *context, sqlite3 *db, const char *name, int pag
 
 /* Begins a job, or does the next slice of a running job. When the job ends, calls job_done. */
 void store_job_run(struct store_writer *writer, struct persist_job *job);
-
-#endif

@@ -4,8 +4,7 @@
  * does jobs one after another. No read transaction stays open after a job, because a checkpoint may
  * have to wait for open read transactions.
  */
-#ifndef DAEMON_STORE_THREAD_READER_H
-#define DAEMON_STORE_THREAD_READER_H
+#pragma once
 
 #include <sqlite3.h>
 
@@ -89,5 +88,3 @@ int store_keep_reasons(struct persist_read *read, sqlite3_stmt *statement, int c
 
 /* Frees the memory of a job. */
 void store_keep_release(struct persist_read *read);
-
-#endif

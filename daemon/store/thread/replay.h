@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* store_replay: reads all messages at the start, and verifies their checksums. It blocks. */
-#ifndef DAEMON_STORE_THREAD_REPLAY_H
-#define DAEMON_STORE_THREAD_REPLAY_H
+#pragma once
 
 #include "daemon/store/load.h"
 #include "daemon/store/persist.h"
@@ -55,5 +54,3 @@ struct store_ahead_source {
 int store_ahead_visit(const struct store_ahead_source *source, bool has_thread,
                       int (*visit)(void *context, const struct persist_message *message),
                       void *context, int *out_code);
-
-#endif

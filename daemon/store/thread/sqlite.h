@@ -3,8 +3,7 @@
  * persist_sqlite: implements persist.h with SQLite in WAL mode. One thread writes. Another thread
  * reads messages through a connection of its own, so that no read waits for a commit.
  */
-#ifndef DAEMON_STORE_THREAD_SQLITE_H
-#define DAEMON_STORE_THREAD_SQLITE_H
+#pragma once
 
 #include <uv.h>
 
@@ -46,5 +45,3 @@ struct persist_sqlite_options {
  */
 int persist_sqlite_open(const struct persist_sqlite_options *options, struct persist **out_persist,
                         char *out_reason);
-
-#endif
