@@ -251,6 +251,8 @@ uint16_t walk_bound(struct walk *walk, const struct tree_node *node, const uint6
     } else {
         bound_bits(walk, node, kept);
     }
+    walk->cursor->spent +=
+        (walk->position_count + FEW_COLUMNS) / walk->tree->kernels->block_columns;
     walk->probe->comparisons += node->group_count;
     walk->probe->bytes += walk->position_count * tree_lane_words(node) * sizeof(uint64_t);
     if (mask != NULL) {
@@ -441,7 +443,6 @@ uint16_t walk_open_best(struct walk *walk, const struct tree_node *node, struct 
     }
     if (should_sweep(walk, node, count)) {
         walk->probe->check_repeats = true; /* some groups may have been opened before */
-        walk->cursor->swept++;
         walk_sweep(walk, node);
         return REACH_DONE;
     }
