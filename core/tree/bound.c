@@ -160,7 +160,7 @@ static void count_main(const struct walk *walk, const struct tree_node *node, si
     size_t lane_words = tree_lane_words(node);
     uint8_t *unread = kept->shared[WALK_MOST];
 
-    kept->is_split = walk_sifts(walk);
+    kept->is_split = parts->sifts && walk_sifts(walk);
     if (!kept->is_split) {
         count_section(walk, node->columns, lane_words, at, set, out);
         return;

@@ -98,6 +98,8 @@ struct tree_cursor {
  */
 struct walk_parts {
     struct bits_step steps[WALK_STEPS]; /* a step without words is left out, but for the first */
+    bool sifts; /* WALK_SMALL has words. Without them steps take longer than they save, because the
+                 * columns of the main section are counted in two parts for WALK_MOST */
     uint32_t main;                      /* index in phi_query.sections; 0 with the metric of bits */
     uint32_t split; /* of the query's bits in the main section, those before this one are in other
                      * words than those from this one on */
