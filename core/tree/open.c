@@ -14,8 +14,11 @@ enum {
      * long as at most SIFT_PERCENT of the blocks have to be read whole all the same. */
     SIFT_LEAST = 128,
     SIFT_PERCENT = 40,
-    LISTED_PERCENT = 150 /* listing a block and comparing it in steps takes so long; comparing one
-                          * after the other, 100 */
+    /* Listing a block and comparing it in steps takes so long; comparing one after the other, 100.
+     * The second number is of large trees, which no cache holds. */
+    LISTED_PERCENT = 150,
+    LISTED_LARGE_PERCENT = 300,
+    LARGE_BYTES = 16 * 1024 * 1024 /* of filters */
 };
 
 /* The arguments of kernels that compare messages of a node. The caller sets the floor. */
@@ -561,6 +564,12 @@ static void scan_listed(struct walk *walk, const struct tree_node *node,
     }
 }
 
+static size_t listed_percent(const struct tree *tree)
+{
+    return tree->count * tree->words * sizeof(uint64_t) > LARGE_BYTES ? LISTED_LARGE_PERCENT
+                                                                      : LISTED_PERCENT;
+}
+
 void walk_open(struct walk *walk, const struct tree_node *node, const uint16_t *groups,
                size_t count, const struct kept_node *kept)
 {
@@ -575,7 +584,7 @@ void walk_open(struct walk *walk, const struct tree_node *node, const uint16_t *
         places.messages = 0;
         places.sifts = walk->floor > 0 && kept != NULL && kept->is_split && walk_sifts(walk);
         size_t done = list_groups(walk, node, groups, count, kept, &places);
-        walk->cursor->spent += places.list.count * LISTED_PERCENT / 100;
+        walk->cursor->spent += places.list.count * listed_percent(walk->tree) / 100;
         size_t read = places.sifts ? sift_listed(walk, node, &places) : 0;
         if (walk->probe->query->found == NULL && !nearest_is_full(walk->probe->nearest) &&
             places.messages > walk->probe->nearest->k) {
