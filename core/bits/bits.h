@@ -77,6 +77,7 @@ struct bits_scan {
     size_t after;
     size_t stride; /* the set bits of a filter in section s, s > 0, are `s * stride` numbers behind
                       its cardinality. Those in section 0 are the rest of the cardinality */
+    size_t gap;    /* numbers between the cardinalities of a block and those of the next one */
 };
 enum { BITS_FLOOR_SHIFT = 16 };
 
@@ -106,14 +107,10 @@ struct bits_step {
 /* The arguments of `scan_listed`, besides those of `scan`. All pointers are borrowed. */
 struct bits_list {
     const uint64_t *blocks;
-    const uint16_t *cardinalities; /* BITS_BLOCK numbers for each block */
+    const uint16_t *cardinalities; /* BITS_BLOCK numbers for each block, and bits_scan.gap others */
     const uint64_t *contains;      /* NULL, or bits that a filter must have */
     const struct bits_place *places;
     size_t count; /* of places */
-    /* For each block, `rows` times BITS_BLOCK numbers are prefetched with it: cardinalities, and
-     * those that are 1, 2, ... times `stride` numbers behind them (bits_scan.stride). */
-    size_t rows;
-    size_t stride;
 };
 
 /*
@@ -305,10 +302,10 @@ struct bits_kernels {
      *
      * where `overlap` is the number of bits that the filter shares with the query, and
      * `cardinality` is the number that `cardinalities` has for the filter. `cardinalities` has
-     * BITS_BLOCK numbers for each block. Returns the number of this block, counted from 0. Then
-     * `out` has the overlaps of the block's BITS_BLOCK filters, and bit i of *out_lanes says
-     * whether filter i passes. Returns block_count if no filter passes: both outputs are undefined
-     * then.
+     * BITS_BLOCK numbers for each block, and scan->gap others behind them. Returns the number of
+     * this block, counted from 0. Then `out` has the overlaps of the block's BITS_BLOCK filters,
+     * and bit i of *out_lanes says whether filter i passes. Returns block_count if no filter
+     * passes: both outputs are undefined then.
      */
     size_t (*scan)(const struct bits_scan *scan, const uint64_t *blocks,
                    const uint16_t *cardinalities, size_t block_count, uint32_t *out,
@@ -345,6 +342,12 @@ struct bits_kernels {
 
 enum { BITS_AHEAD = 6 };
 
+/* Returns how many numbers behind those of the first block the cardinalities of a block are. */
+static inline size_t bits_counts_at(const struct bits_scan *scan, size_t block)
+{
+    return block * (BITS_BLOCK + scan->gap);
+}
+
 /* Prefetches the block of a place of a list, and its cardinalities. */
 static inline void bits_fetch(const struct bits_list *list, const struct bits_scan *scan,
                               size_t place)
@@ -355,9 +358,8 @@ static inline void bits_fetch(const struct bits_list *list, const struct bits_sc
     for (size_t w = scan->before; w < scan->words - scan->after; w++) {
         __builtin_prefetch(list->blocks + (block * scan->words + w) * BITS_BLOCK);
     }
-    for (size_t r = 0; r < list->rows; r++) {
-        __builtin_prefetch(list->cardinalities + r * list->stride + block * BITS_BLOCK);
-    }
+    __builtin_prefetch(list->cardinalities + bits_counts_at(scan, block));
+    __builtin_prefetch(list->cardinalities + bits_counts_at(scan, block + 1) - 1);
 #else
     (void)list;
     (void)scan;

@@ -56,7 +56,7 @@ static BITS_INLINE size_t scan_rows(const struct bits_scan *scan, const uint64_t
             return block;
         }
         blocks += BITS_BLOCK * local.words;
-        cardinalities += BITS_BLOCK;
+        cardinalities += BITS_BLOCK + local.gap;
     }
     return block_count;
 }
@@ -104,7 +104,7 @@ static BITS_INLINE size_t scan_places(const struct bits_scan *scan, const struct
         }
         lane_counts counts =
             block_overlaps(local.query + local.before, block + local.before * BITS_BLOCK, words);
-        const uint16_t *cardinalities = all.cardinalities + (size_t)place.block * BITS_BLOCK;
+        const uint16_t *cardinalities = all.cardinalities + bits_counts_at(&local, place.block);
         uint32_t lanes = place.lanes & (by_phi ? reaching_phi(counts, cardinalities, &test)
                                                : reaching(counts, cardinalities, &local));
         if (lanes != 0 && all.contains != NULL) {
@@ -155,7 +155,7 @@ static BITS_INLINE size_t sift_places(const struct bits_scan *scan, const struct
     for (size_t i = 0; i < count; i++) {
         const struct bits_place *place = &places[i];
         const uint64_t *block = all.blocks + place->block * local.words * BITS_BLOCK;
-        const uint16_t *cardinalities = all.cardinalities + (size_t)place->block * BITS_BLOCK;
+        const uint16_t *cardinalities = all.cardinalities + bits_counts_at(&local, place->block);
         lane_counts counts = block_overlaps(local.query + part.first,
                                             block + part.first * BITS_BLOCK, part.end - part.first);
 

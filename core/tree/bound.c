@@ -160,7 +160,7 @@ static void count_main(const struct walk *walk, const struct tree_node *node, si
     size_t lane_words = tree_lane_words(node);
     uint8_t *unread = kept->shared[WALK_MOST];
 
-    kept->is_split = walk_sifts(walk);
+    kept->is_split = parts->sifts && walk_sifts(walk);
     if (!kept->is_split) {
         count_section(walk, node->columns, lane_words, at, set, out);
         return;
@@ -251,6 +251,8 @@ uint16_t walk_bound(struct walk *walk, const struct tree_node *node, const uint6
     } else {
         bound_bits(walk, node, kept);
     }
+    walk->cursor->spent +=
+        (walk->position_count + FEW_COLUMNS) / walk->tree->kernels->block_columns;
     walk->probe->comparisons += node->group_count;
     walk->probe->bytes += walk->position_count * tree_lane_words(node) * sizeof(uint64_t);
     if (mask != NULL) {
@@ -441,7 +443,6 @@ uint16_t walk_open_best(struct walk *walk, const struct tree_node *node, struct 
     }
     if (should_sweep(walk, node, count)) {
         walk->probe->check_repeats = true; /* some groups may have been opened before */
-        walk->cursor->swept++;
         walk_sweep(walk, node);
         return REACH_DONE;
     }

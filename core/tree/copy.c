@@ -110,7 +110,7 @@ int tree_cursor_visit(void *engine, void *cursor, index_visit *visit, void *cont
 
             for (uint32_t slot = first; slot < first + node->groups[g].used; slot++) {
                 if (!tree_is_gone(tree, (struct tree_spot){node, slot})) {
-                    visit(context, &node->items[slot], node->cardinalities[slot],
+                    visit(context, &node->items[slot], *tree_counts(node, slot),
                           tree_block(tree, node, slot) + slot % BITS_BLOCK, BITS_BLOCK);
                 }
             }

@@ -159,10 +159,13 @@ struct tree_node {
     struct index_item *items;
     uint32_t *entries; /* for each slot, its index in tree->entries; 0: at most one message */
     /*
-     * slot_room numbers, each at most PROFILE_BITS_MAX: the set bits of the message in each slot.
-     * Then, for each section of the profile but the first, as many: the set bits in this section.
+     * For each block of slots, BITS_BLOCK numbers for each section of the profile, each at most
+     * PROFILE_BITS_MAX: the set bits of the messages, instead of those in the first section; then
+     * those in the second section, and so on. So a search that reads all numbers of a block finds
+     * them in one or two cache lines. tree_counts finds those of a slot.
      */
     uint16_t *cardinalities;
+    uint32_t block_counts; /* numbers of a block: BITS_BLOCK for each section */
     uint64_t *columns; /* the columns of the unions of the node's groups: a pointer into `storage`,
                         * at the start of a cache line */
     uint64_t *whole;   /* the union filter of all messages; points into storage */
@@ -196,11 +199,13 @@ struct tree_cursor;
 /* What searches have learned about their bounds: see search.c. Searches of several threads write
  * it, and one of them may be lost, which does no harm: no answer depends on it. */
 struct tree_learned {
-    atomic_uint futile; /* number of consecutive searches that compared most nodes in order although
-                           their columns were counted, at most FUTILE_MOST */
-    atomic_uint retry;  /* counts searches while `futile` is FUTILE_MOST: every RETRY-th of them
-                           tries bounds again */
+    atomic_uint futile; /* what bounds have cost searches, less what they saved, in 1/FUTILE_UNIT of
+                           comparing all messages; 0 .. FUTILE_MOST + RETRY_SHIFT_MOST */
+    atomic_uint retry;  /* counts searches while `futile` is FUTILE_MOST or more: some of them try
+                           bounds again */
 };
+
+enum { TREE_KIND_BITS = 3, TREE_KINDS = 1 << TREE_KIND_BITS };
 
 /* The group that the last insert used. Its union has the bits `known` as long as `changes` is the
  * number of changes of the tree. */
@@ -247,10 +252,11 @@ struct tree {
     uint32_t entry_room;
     uint32_t free_entry;
     uint32_t *hints;
-    size_t hint_room;               /* 0, or a power of two */
-    struct tree_cursor *cursors;    /* of all searches and copies under way */
-    struct tree_learned learned[2]; /* of searches for the k nearest, and of those with a function
-                                     * `found` (index.h) */
+    size_t hint_room;            /* 0, or a power of two */
+    struct tree_cursor *cursors; /* of all searches and copies under way */
+    /* Of searches for the k nearest, and of those with a function `found` (index.h); and by the
+     * sections that they ask for. */
+    struct tree_learned learned[2][TREE_KINDS];
 };
 
 /* Where a message is: node and slot. A position is the same information in 32 bits. */
@@ -285,9 +291,17 @@ static inline struct index_item *tree_item(struct tree_spot spot)
     return &spot.node->items[spot.slot];
 }
 
+/* The cardinality of the message in a slot. The set bits in section s, s > 0, are s * BITS_BLOCK
+ * numbers behind it. */
+static inline uint16_t *tree_counts(const struct tree_node *node, uint32_t slot)
+{
+    return node->cardinalities + (size_t)(slot / BITS_BLOCK) * node->block_counts +
+           slot % BITS_BLOCK;
+}
+
 static inline uint16_t tree_cardinality(struct tree_spot spot)
 {
-    return spot.node->cardinalities[spot.slot];
+    return *tree_counts(spot.node, spot.slot);
 }
 
 /* Returns the first word of the block of filters that contains a slot. */

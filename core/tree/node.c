@@ -272,7 +272,7 @@ static void narrow_group(const struct tree *tree, struct tree_node *node, struct
     }
     for (uint32_t slot = group->first; slot < (uint32_t)group->first + group->used; slot++) {
         widen_sections(tree, node, number, slot);
-        widen_ranges(node, group, node->cardinalities[slot],
+        widen_ranges(node, group, *tree_counts(node, slot),
                      tree_newest_ms(tree, (struct tree_spot){node, slot}));
     }
 }

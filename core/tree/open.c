@@ -8,12 +8,27 @@
 #include "core/tree/walk.h"
 
 enum {
+    AHEAD = 8,       /* list_groups prefetches so many groups ahead */
     PLACES_MAX = 64, /* blocks listed at a time, and those of one group more */
     /* A search compares blocks in steps until it has done so with SIFT_LEAST blocks, and then as
      * long as at most SIFT_PERCENT of the blocks have to be read whole all the same. */
     SIFT_LEAST = 128,
-    SIFT_PERCENT = 40
+    SIFT_PERCENT = 40,
+    /* Listing a block and comparing it in steps takes so long; comparing one after the other, 100.
+     * The second number is of large trees, which no cache holds. */
+    LISTED_PERCENT = 150,
+    LISTED_LARGE_PERCENT = 300,
+    LARGE_BYTES = 16 * 1024 * 1024 /* of filters */
 };
+
+/* The arguments of kernels that compare messages of a node. The caller sets the floor. */
+static struct bits_scan node_scan(const struct walk *walk, const struct tree_node *node)
+{
+    struct bits_scan scan = index_probe_scan(walk->probe, BITS_BLOCK);
+
+    scan.gap = node->block_counts - BITS_BLOCK;
+    return scan;
+}
 
 /* The number of words that comparing a filter reads. */
 static size_t scan_words(const struct bits_scan *scan)
@@ -40,7 +55,7 @@ static bool offer_one(struct walk *walk, const struct offered *offered,
 {
     const struct tree_node *node = offered->node;
     uint32_t slot = offered->slot;
-    struct index_counts counts = {&node->cardinalities[slot], node->slot_room};
+    struct index_counts counts = {tree_counts(node, slot), BITS_BLOCK};
 
     return index_probe_offer_counted(
         walk->probe, item, place, tree_block(walk->tree, node, slot) + slot % BITS_BLOCK,
@@ -112,7 +127,7 @@ static void offer_lanes(struct walk *walk, const struct tree_node *node, uint32_
 
     for (; lanes != 0; lanes &= lanes - 1) {
         uint32_t lane = sliced_lowest(lanes);
-        uint16_t cardinality = node->cardinalities[slot + lane];
+        uint16_t cardinality = *tree_counts(node, slot + lane);
 
         if (index_probe_may_pass(probe, cardinality, overlaps[lane])) {
             struct offered offered = {node, slot + lane, overlaps[lane]};
@@ -151,7 +166,7 @@ static void scan_slots(struct walk *walk, const struct tree_node *node, uint32_t
 {
     const struct tree *tree = walk->tree;
     uint32_t slot = first;
-    struct bits_scan scan = index_probe_scan(walk->probe, node->slot_room);
+    struct bits_scan scan = node_scan(walk, node);
 
     walk->probe->bytes += (end - slot + BITS_BLOCK - 1) / BITS_BLOCK * block_bytes(&scan);
     while (slot < end) {
@@ -160,9 +175,8 @@ static void scan_slots(struct walk *walk, const struct tree_node *node, uint32_t
         uint32_t lanes = 0;
 
         scan.floor = walk->floor;
-        size_t passed =
-            tree->kernels->scan(&scan, tree_block(tree, node, slot), &node->cardinalities[slot],
-                                block_count, overlaps, &lanes);
+        size_t passed = tree->kernels->scan(&scan, tree_block(tree, node, slot),
+                                            tree_counts(node, slot), block_count, overlaps, &lanes);
         if (passed == block_count) {
             return;
         }
@@ -216,7 +230,7 @@ static void add_to_batch(struct walk *walk, struct batch *batch, uint32_t slot, 
     }
     tree->kernels->overlaps(scan->query + scan->before, block + scan->before * BITS_BLOCK,
                             scan_words(scan), overlaps);
-    sample_put(&batch->sample, batch->count, overlaps, &node->cardinalities[slot], lanes);
+    sample_put(&batch->sample, batch->count, overlaps, tree_counts(node, slot), lanes);
     batch->slots[batch->count++] = slot;
     walk->probe->bytes += block_bytes(scan);
 }
@@ -229,7 +243,7 @@ static void sample_slots(struct walk *walk, const struct tree_node *node, uint32
     struct batch batch;
 
     batch.node = node;
-    batch.scan = index_probe_scan(walk->probe, node->slot_room);
+    batch.scan = node_scan(walk, node);
     sample_begin(&batch.sample, walk->tree->kernels, &batch.scan);
     batch.count = 0;
     for (uint32_t slot = first; slot < end; slot += BITS_BLOCK) {
@@ -257,6 +271,7 @@ void walk_sweep(struct walk *walk, const struct tree_node *node)
         first += count;
     }
     walk->probe->comparisons += node->entry_count;
+    walk->cursor->spent += node->slot_count / BITS_BLOCK;
 }
 
 /* --- groups ----------------------------------------------------------------------------------- */
@@ -289,7 +304,7 @@ static inline bool may_hold(const struct walk *walk, const struct tree_node *nod
     }
     if (probe->query->metric == INDEX_METRIC_PHI) {
         return walk_may_reach(walk, reach, group->newest_ms) &&
-               (group->newest_ms >= walk->worst_ms || !walk_may_tie(walk, reach) ||
+               (!walk_may_tie(walk, reach) || group->newest_ms >= walk->worst_ms ||
                 !walk_is_tied(walk, node, number, shared));
     }
     return (reach > walk->floor + 1 && probe->query->order == INDEX_ORDER_SIMILARITY) ||
@@ -334,15 +349,14 @@ static inline void list_group(struct places *places, const struct tree_group *gr
 }
 
 /* Prefetches the set bits of a block's messages. */
-static inline void fetch_counts(const struct walk *walk, const struct tree_node *node,
-                                uint16_t block)
+static inline void fetch_counts(const struct tree_node *node, uint16_t block)
 {
 #if defined(__GNUC__)
-    for (uint32_t s = 0; s < walk->tree->section_count; s++) {
-        __builtin_prefetch(node->cardinalities + s * node->slot_room + (size_t)block * BITS_BLOCK);
-    }
+    const uint16_t *counts = node->cardinalities + (size_t)block * node->block_counts;
+
+    __builtin_prefetch(counts);
+    __builtin_prefetch(counts + node->block_counts - 1);
 #else
-    (void)walk;
     (void)node;
     (void)block;
 #endif
@@ -370,6 +384,17 @@ static inline void note_rests(struct places *places, size_t first, uint16_t bloc
     }
 }
 
+/* Prefetches what list_groups reads of a group. */
+static inline void fetch_group(const struct tree_node *node, uint16_t group)
+{
+#if defined(__GNUC__)
+    __builtin_prefetch(&node->groups[group]);
+#else
+    (void)node;
+    (void)group;
+#endif
+}
+
 /*
  * Lists the blocks of the groups that may have one of the k best. Stops when the list is full.
  * Returns how many of the `count` groups it has dealt with.
@@ -381,6 +406,7 @@ static size_t list_groups(struct walk *walk, const struct tree_node *node, const
 
     for (; i < count && places->list.count < PLACES_MAX; i++) {
         const struct tree_group *group = &node->groups[groups[i]];
+        fetch_group(node, groups[i + AHEAD < count ? i + AHEAD : i]);
         uint16_t reach = kept != NULL ? kept->reach[groups[i]] : REACH_MOST;
         uint16_t shared =
             kept != NULL ? kept->shared[WALK_WHOLE][groups[i]] : (uint16_t)walk->probe->cardinality;
@@ -391,7 +417,7 @@ static size_t list_groups(struct walk *walk, const struct tree_node *node, const
             list_group(places, group, reach);
             if (places->sifts) {
                 note_rests(places, first, group->first / BITS_BLOCK, kept, groups[i]);
-                fetch_counts(walk, node, group->first / BITS_BLOCK);
+                fetch_counts(node, group->first / BITS_BLOCK);
             }
             walk->probe->opened++;
         }
@@ -415,7 +441,7 @@ static void sample_listed(struct walk *walk, const struct tree_node *node,
     struct batch batch;
 
     batch.node = node;
-    batch.scan = index_probe_scan(walk->probe, node->slot_room);
+    batch.scan = node_scan(walk, node);
     sample_begin(&batch.sample, walk->tree->kernels, &batch.scan);
     batch.count = 0;
     fetch_listed(&batch.scan, places);
@@ -483,7 +509,7 @@ static uint32_t count_messages(const struct places *places)
  */
 static size_t sift_listed(struct walk *walk, const struct tree_node *node, struct places *places)
 {
-    struct bits_scan scan = index_probe_scan(walk->probe, node->slot_room);
+    struct bits_scan scan = node_scan(walk, node);
     struct bits_list *list = &places->list;
     size_t count = list->count;
     size_t read = 0;
@@ -515,7 +541,7 @@ static void scan_listed(struct walk *walk, const struct tree_node *node,
                         const struct places *places, size_t read)
 {
     const struct bits_kernels *kernels = walk->tree->kernels;
-    struct bits_scan scan = index_probe_scan(walk->probe, node->slot_room);
+    struct bits_scan scan = node_scan(walk, node);
     size_t next = 0;
 
     fetch_listed(&scan, places);
@@ -538,6 +564,12 @@ static void scan_listed(struct walk *walk, const struct tree_node *node,
     }
 }
 
+static size_t listed_percent(const struct tree *tree)
+{
+    return tree->count * tree->words * sizeof(uint64_t) > LARGE_BYTES ? LISTED_LARGE_PERCENT
+                                                                      : LISTED_PERCENT;
+}
+
 void walk_open(struct walk *walk, const struct tree_node *node, const uint16_t *groups,
                size_t count, const struct kept_node *kept)
 {
@@ -552,6 +584,7 @@ void walk_open(struct walk *walk, const struct tree_node *node, const uint16_t *
         places.messages = 0;
         places.sifts = walk->floor > 0 && kept != NULL && kept->is_split && walk_sifts(walk);
         size_t done = list_groups(walk, node, groups, count, kept, &places);
+        walk->cursor->spent += places.list.count * listed_percent(walk->tree) / 100;
         size_t read = places.sifts ? sift_listed(walk, node, &places) : 0;
         if (walk->probe->query->found == NULL && !nearest_is_full(walk->probe->nearest) &&
             places.messages > walk->probe->nearest->k) {

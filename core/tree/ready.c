@@ -85,6 +85,7 @@ static void divide_words(struct walk *walk, size_t at, size_t set)
         parts->split = (uint32_t)(split > at ? split - at : 0);
         parts->small = (uint8_t)(count - bits_before(walk, small_end));
     }
+    parts->sifts = parts->steps[WALK_SMALL].end > parts->steps[WALK_SMALL].first;
     note_next(parts, first, end);
 }
 

@@ -26,11 +26,14 @@ enum {
     DIRECT_LANES = 16, /* for a query with `contains`: if fewer groups of a node than this are left,
                         * their messages are compared without counting columns */
     /*
-     * After this many consecutive searches in which bounds saved little, searches skip bounds.
-     * Every RETRY-th search tries bounds again.
+     * Searches skip bounds after bounds have cost them about as much as FUTILE_MOST / FUTILE_UNIT
+     * times comparing all messages. Every RETRY-th search tries bounds again. The more it loses by
+     * that, the longer the next one waits, but not longer than RETRY << RETRY_SHIFT_MOST searches.
      */
-    FUTILE_MOST = 16,
-    RETRY = 16
+    FUTILE_UNIT = 16,
+    FUTILE_MOST = 4 * FUTILE_UNIT,
+    RETRY = 16,
+    RETRY_SHIFT_MOST = 5
 };
 
 /* --- cursors ---------------------------------------------------------------------------------- */
@@ -55,7 +58,7 @@ void tree_cursor_restart(void *engine, void *cursor)
     c->left = tree->node_count;
     c->twins_left = tree->twin_room;
     c->rest_count = 0;
-    c->swept = 0;
+    c->spent = 0;
     c->gives_up = false;
     c->sifted = 0;
     c->survived = 0;
@@ -149,43 +152,54 @@ static uint16_t count_node(struct walk *walk, const struct tree_node *node, stru
     return walk_bound(walk, node, must_contain ? mask : NULL, kept);
 }
 
-/* Searches for all messages within a distance teach searches for the k nearest nothing. */
+/*
+ * Searches of one kind teach those of another kind nothing: whether bounds pay depends on the
+ * sections that a query asks for, and on whether it wants the k nearest messages or all within a
+ * distance.
+ */
 static struct tree_learned *learned_of(const struct walk *walk)
 {
-    return &walk->tree->learned[walk->probe->query->found != NULL];
+    const struct index_probe *probe = walk->probe;
+    uint32_t kind = 0;
+
+    for (uint32_t s = 0; probe->query->metric == INDEX_METRIC_PHI && s < probe->phi.count; s++) {
+        kind ^= 1u << probe->phi.sections[s].number % TREE_KIND_BITS;
+    }
+    return &walk->tree->learned[probe->query->found != NULL][kind];
 }
 
 /*
- * Returns whether this search should skip bounds, because bounds saved little in recent searches.
- * Every RETRY-th search tries bounds again.
+ * Returns whether this search should skip bounds, because bounds saved little in recent searches of
+ * its kind. Now and then a search tries bounds again.
  */
 static bool gives_up(const struct walk *walk)
 {
     struct tree_learned *learned = learned_of(walk);
+    unsigned futile = atomic_load_explicit(&learned->futile, memory_order_relaxed);
 
-    if (atomic_load_explicit(&learned->futile, memory_order_relaxed) < FUTILE_MOST ||
-        walk->probe->contains != NULL) {
+    if (futile < FUTILE_MOST || walk->probe->contains != NULL) {
         return false;
     }
-    return (atomic_fetch_add_explicit(&learned->retry, 1, memory_order_relaxed) + 1) % RETRY != 0;
+    unsigned asked = atomic_fetch_add_explicit(&learned->retry, 1, memory_order_relaxed) + 1;
+    return asked % (RETRY << (futile - FUTILE_MOST)) != 0;
 }
 
 /*
- * Records whether bounds helped this search. Bounds did not help if the search compared most nodes
- * in order after it had counted their columns, or if it read half as much as a list has: reading
- * here and there takes about twice as long as reading in order.
+ * Records what bounds cost this search beyond comparing all messages in order, or saved it. Both
+ * count at most as much as that comparison, so that a few searches that differ from the others
+ * decide little.
  */
 static void search_learn(const struct walk *walk)
 {
     struct tree_learned *learned = learned_of(walk);
-    unsigned futile = atomic_load_explicit(&learned->futile, memory_order_relaxed);
-    uint64_t filters_bytes = (uint64_t)walk->tree->count * walk->tree->words * sizeof(uint64_t);
+    uint64_t all = walk->tree->count / BITS_BLOCK + 1;
+    uint64_t units = walk->cursor->spent * FUTILE_UNIT / all;
+    unsigned spent = units < 2 * FUTILE_UNIT ? (unsigned)units : 2 * FUTILE_UNIT;
+    unsigned futile = atomic_load_explicit(&learned->futile, memory_order_relaxed) + spent;
 
-    if (walk->cursor->swept * 2 <= walk->tree->node_count &&
-        walk->probe->bytes * 2 <= filters_bytes) {
-        futile = 0;
-    } else if (futile < FUTILE_MOST) {
-        futile++;
+    futile = futile > FUTILE_UNIT ? futile - FUTILE_UNIT : 0;
+    if (futile > FUTILE_MOST + RETRY_SHIFT_MOST) {
+        futile = FUTILE_MOST + RETRY_SHIFT_MOST;
     }
     atomic_store_explicit(&learned->futile, futile, memory_order_relaxed);
 }

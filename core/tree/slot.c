@@ -62,6 +62,7 @@ struct tree_node *tree_node_new(const struct tree *tree)
         node->columns = at_line(node->storage);
         node->whole = node->columns + (size_t)tree->bits * BITS_LANE_WORDS;
         node->newest_ms = INT64_MIN;
+        node->block_counts = BITS_BLOCK * tree->section_count;
         memset(node->least, UINT8_MAX, sizeof(node->least));
         node->section_least = node->least;
         node->section_most = node->most;
@@ -122,11 +123,8 @@ static int resize_slots(struct tree *tree, struct tree_node *node, uint32_t room
         memcpy(node->filters, old.filters, kept * tree->words * sizeof(*node->filters));
         memcpy(node->items, old.items, kept * sizeof(*node->items));
         memcpy(node->entries, old.entries, kept * sizeof(*node->entries));
-        for (uint32_t s = 0; s < tree->section_count; s++) {
-            memcpy(node->cardinalities + (size_t)s * room,
-                   old.cardinalities + (size_t)s * old.slot_room,
-                   kept * sizeof(*node->cardinalities));
-        }
+        memcpy(node->cardinalities, old.cardinalities,
+               kept * tree->section_count * sizeof(*node->cardinalities));
     }
     alloc_release(tree->alloc, old.slot_storage);
     return 0;
@@ -175,25 +173,27 @@ void tree_write_message(const struct tree *tree, struct tree_spot to, const stru
                         const uint64_t *filter, uint16_t cardinality)
 {
     uint64_t *row = tree_block(tree, to.node, to.slot) + to.slot % BITS_BLOCK;
+    uint16_t *counts = tree_counts(to.node, to.slot);
 
     for (size_t w = 0; w < tree->words; w++) {
         row[w * BITS_BLOCK] = filter[w];
     }
     *tree_item(to) = *item;
     to.node->entries[to.slot] = 0;
-    to.node->cardinalities[to.slot] = cardinality;
+    counts[0] = cardinality;
     for (uint32_t s = 1; s < tree->section_count; s++) {
-        to.node->cardinalities[(size_t)s * to.node->slot_room + to.slot] =
-            (uint16_t)bloom_union_count_range(filter, filter, tree->sections[s].first_bit,
-                                              tree->sections[s].bits);
+        counts[s * BITS_BLOCK] = (uint16_t)bloom_union_count_range(
+            filter, filter, tree->sections[s].first_bit, tree->sections[s].bits);
     }
 }
 
 void tree_read_counts(const struct tree *tree, struct tree_spot spot, uint16_t *out)
 {
-    out[0] = tree_cardinality(spot);
+    const uint16_t *counts = tree_counts(spot.node, spot.slot);
+
+    out[0] = counts[0];
     for (uint32_t s = 1; s < tree->section_count; s++) {
-        out[s] = spot.node->cardinalities[(size_t)s * spot.node->slot_room + spot.slot];
+        out[s] = counts[s * BITS_BLOCK];
         out[0] = (uint16_t)(out[0] - out[s]);
     }
 }

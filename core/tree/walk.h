@@ -19,7 +19,7 @@
 
 enum {
     WALK_LINE_BYTES = TREE_LINE_WORDS * (int)sizeof(uint64_t),
-    KEPT_NODES = 32,   /* largest number of counted nodes that a cursor keeps */
+    KEPT_NODES = 48,   /* largest number of counted nodes that a cursor keeps */
     WALK_SETTLED = 32, /* after this many opened groups the k best count as nearly final */
     REACH_DONE = 0,    /* opened, or proven to hold no answer */
     REACH_MOST = 1 + (1 << (INDEX_FLOOR_SHIFT - 1)),
@@ -67,8 +67,8 @@ struct tree_cursor {
     bool keeps;          /* `reach` and `kept` are valid, or will be after the phase PHASE_RANK */
     uint32_t left;       /* the sweep still has to visit the nodes at places below this */
     uint32_t twins_left; /* copy.c still has to visit the twins up to this number */
-    uint32_t swept;      /* number of nodes whose columns were counted, and whose messages were then
-                          * all compared, slot by slot */
+    uint64_t spent;      /* how long the search took: as long as to compare about so many blocks in
+                          * order */
     bool gives_up;       /* compare all nodes in order, without bounds: see tree_learned */
     uint32_t sifted;     /* blocks that the search compared in steps (open.c) since its floor was
                           * sift_floor */
@@ -97,6 +97,8 @@ struct tree_cursor {
  */
 struct walk_parts {
     struct bits_step steps[WALK_STEPS]; /* a step without words is left out, but for the first */
+    bool sifts; /* WALK_SMALL has words. Without them steps take longer than they save, because the
+                 * columns of the main section are counted in two parts for WALK_MOST */
     uint32_t main;                      /* index in phi_query.sections; 0 with the metric of bits */
     uint32_t split; /* of the query's bits in the main section, those before this one are in other
                      * words than those from this one on */

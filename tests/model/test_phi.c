@@ -197,12 +197,8 @@ static uint32_t check_kernels(const struct bits_kernels *kernels, const struct b
 {
     const struct bits_factor least = bits_factor(scan->phi, scan->floor);
     const struct bits_place place = {.reach = UINT16_MAX, .lanes = UINT8_MAX};
-    const struct bits_list list = {.blocks = block->words,
-                                   .cardinalities = block->counts,
-                                   .places = &place,
-                                   .count = 1,
-                                   .rows = scan->phi->count,
-                                   .stride = BITS_BLOCK};
+    const struct bits_list list = {
+        .blocks = block->words, .cardinalities = block->counts, .places = &place, .count = 1};
     uint32_t overlaps[BITS_BLOCK];
     uint16_t floors[BITS_BLOCK];
     uint32_t expected = 0;

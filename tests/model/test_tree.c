@@ -577,31 +577,40 @@ TEST(test_full_nodes_with_summaries)
 
 /* ---- bounds given up ---- */
 
-/* Asks for the newest messages until a search gives bounds up, or finds them useful. */
+/* Asks for the messages nearest to one of the newest, without conditions. Returns how many
+ * comparisons that took. */
+static uint64_t ask_plainly(uint32_t i, enum index_metric metric)
+{
+    struct asked asked;
+
+    ask(10, &asked);
+    asked.part.contains = NULL;
+    asked.query.max_distance_ppm = DISTANCE_ONE_PPM;
+    asked.query.since_ms = INT64_MIN;
+    asked.query.floor = (struct similarity){0, 0};
+    asked.query.metric = metric;
+    asked.query.order = INDEX_ORDER_SIMILARITY;
+    memcpy(asked.filter, world.messages[world.count - 1 - i % 100].filter, sizeof asked.filter);
+    struct index_search *search = begin_search(&asked, world.index);
+    assert_int_equal(index_search_step(search, UINT64_MAX, asked.now_ms), 0);
+    const uint64_t comparisons = index_search_comparisons(search);
+    check_same(&asked, search);
+    return comparisons;
+}
+
+/* Asks until a search gives bounds up, or finds them useful. */
 static void ask_until(bool given_up)
 {
-    uint32_t before = world.tree->learned[0].retry;
+    uint32_t before = world.tree->learned[0][0].retry;
 
     for (uint32_t i = 0; i < 400; i++) {
-        struct asked asked;
-
-        ask(10, &asked);
-        asked.part.contains = NULL;
-        asked.query.max_distance_ppm = DISTANCE_ONE_PPM;
-        asked.query.since_ms = INT64_MIN;
-        asked.query.floor = (struct similarity){0, 0};
-        asked.query.metric = INDEX_METRIC_BITS;
-        asked.query.order = INDEX_ORDER_SIMILARITY;
-        memcpy(asked.filter, world.messages[world.count - 1 - i % 100].filter, sizeof asked.filter);
-        struct index_search *search = begin_search(&asked, world.index);
-        assert_int_equal(index_search_step(search, UINT64_MAX, asked.now_ms), 0);
-        check_same(&asked, search);
-        if (given_up ? world.tree->learned[0].retry != before
-                     : world.tree->learned[0].futile == 0) {
+        (void)ask_plainly(i, INDEX_METRIC_BITS);
+        if (given_up ? world.tree->learned[0][0].retry != before
+                     : world.tree->learned[0][0].futile == 0) {
             return;
         }
     }
-    fail_msg("400 searches, and futile is %u", world.tree->learned[0].futile);
+    fail_msg("400 searches, and futile is %u", world.tree->learned[0][0].futile);
 }
 
 /* On data without structure bounds are given up, on other data they come back. */
@@ -623,6 +632,27 @@ TEST(test_bounds_given_up_and_tried_again)
         check_answers(10);
         end_world();
     }
+}
+
+/*
+ * While bounds are of no use, searches try them again more and more rarely: of 600 searches only a
+ * few compare more than a list does. What searches of one kind learn holds for that kind only.
+ */
+TEST(test_bounds_tried_again_more_and_more_rarely)
+{
+    enum { SEARCHES = 600, TRIES_MOST = 6 };
+    uint32_t tries = 0;
+
+    rng_init(&world.rng);
+    begin_world(&wide, 64, bits_select(BITS_AVX512));
+    insert_many(make_noise, 3000, true);
+    ask_until(true);
+    for (uint32_t i = 0; i < SEARCHES; i++) {
+        tries += ask_plainly(i, INDEX_METRIC_BITS) > world.count;
+    }
+    assert_in_range(tries, 1, TRIES_MOST);
+    assert_true(ask_plainly(0, INDEX_METRIC_PHI) > world.count);
+    end_world();
 }
 
 /* ---- the newest ---- */

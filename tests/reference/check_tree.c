@@ -121,7 +121,7 @@ static const char *check_ranges(const struct tree *tree, struct tree_node *node,
     size_t lane = (size_t)(group - node->groups);
 
     for (uint32_t slot = group->first; slot < (uint32_t)group->first + group->used; slot++) {
-        uint32_t cardinality = node->cardinalities[slot];
+        uint32_t cardinality = *tree_counts(node, slot);
         int64_t deposited_ms = tree_newest_ms(tree, (struct tree_spot){node, slot});
 
         low = cardinality < low ? cardinality : low;

@@ -414,6 +414,49 @@ static void check_ends(const struct bits_kernels *kernels, const struct trial *t
     assert_true(found == PLACES || memcmp(out[0], out[1], sizeof(out[0])) == 0);
 }
 
+/* Cardinalities with other numbers between those of two blocks give the same results. */
+static void check_gap(const struct bits_kernels *kernels, const struct trial *trial,
+                      struct rng *rng)
+{
+    enum { GAP = 2 * BITS_BLOCK, STEP = BITS_BLOCK + GAP };
+    uint16_t apart[BLOCKS * STEP];
+    const struct bits_step all = {.end = trial->words};
+    struct bits_scan scan = {
+        .query = trial->query,
+        .words = trial->words,
+        .base = rng_below(rng, 100),
+        .floor = rng_below(rng, 1 << 14),
+    };
+    struct bits_place places[2][BLOCKS];
+    struct bits_list list = {.blocks = trial->blocks,
+                             .cardinalities = trial->cardinalities,
+                             .places = places[0],
+                             .count = BLOCKS};
+    uint32_t out[BITS_BLOCK];
+    uint32_t lanes = 0;
+
+    memset(apart, 0, sizeof(apart));
+    for (size_t b = 0; b < BLOCKS; b++) {
+        memcpy(apart + b * STEP, trial->cardinalities + b * BITS_BLOCK,
+               BITS_BLOCK * sizeof(*apart));
+        places[0][b] =
+            (struct bits_place){.block = (uint16_t)b, .reach = UINT16_MAX, .lanes = UINT8_MAX};
+    }
+    memcpy(places[1], places[0], sizeof(places[0]));
+    const size_t found =
+        kernels->scan(&scan, trial->blocks, trial->cardinalities, BLOCKS, out, &lanes);
+    assert_int_equal(kernels->scan_listed(&scan, &list, 0, out, &lanes), found);
+    const size_t kept = kernels->sift(&scan, &list, &all, places[0], BLOCKS);
+
+    scan.gap = GAP;
+    list.cardinalities = apart;
+    list.places = places[1];
+    assert_int_equal(kernels->scan(&scan, trial->blocks, apart, BLOCKS, out, &lanes), found);
+    assert_int_equal(kernels->scan_listed(&scan, &list, 0, out, &lanes), found);
+    assert_int_equal(kernels->sift(&scan, &list, &all, places[1], BLOCKS), kept);
+    assert_memory_equal(places[1], places[0], kept * sizeof(places[0][0]));
+}
+
 static void check_table(const struct bits_kernels *kernels, struct rng *rng)
 {
     for (size_t words = 1; words <= WORDS_MAX; words++) {
@@ -425,6 +468,7 @@ static void check_table(const struct bits_kernels *kernels, struct rng *rng)
             check_rows(kernels, &trial);
             check_unite(kernels, &trial);
             check_floors(kernels, &trial, rng);
+            check_gap(kernels, &trial, rng);
             check_ends(kernels, &trial, rng);
         }
         end_trial(&trial);
