@@ -117,6 +117,28 @@ static bool live_note_clock(struct live *live)
     return was_set;
 }
 
+/* Whether hearsayd is away for so long that an open page would be wrong without a word. */
+static bool live_is_away(struct live *live)
+{
+    int64_t now_ms = live_now_ms(live);
+
+    if (board_is_connected(live->options.board)) {
+        live->away_ms = 0;
+    } else if (live->away_ms == 0) {
+        live->away_ms = max_ms(now_ms, 1);
+    }
+    return live->away_ms != 0 && now_ms - live->away_ms >= LIVE_AWAY_MS;
+}
+
+static void view_end_streams(struct live_view *view)
+{
+    struct live_stream *stream;
+
+    DL_FOREACH (view->streams, stream) {
+        live_stream_end(stream);
+    }
+}
+
 static void live_tick(uv_timer_t *timer)
 {
     struct live *live = timer->data;
@@ -124,7 +146,11 @@ static void live_tick(uv_timer_t *timer)
     struct live_view *after;
     int64_t next_ms = INT64_MAX;
     bool was_clock_set = live_note_clock(live);
+    bool is_away = live_is_away(live);
 
+    if (live->away_ms != 0 && !is_away) {
+        next_ms = live->away_ms + LIVE_AWAY_MS;
+    }
     live->ticked_ms = live_now_ms(live);
     DL_FOREACH_SAFE (live->views, view, after) {
         if (view->is_ending) {
@@ -133,6 +159,9 @@ static void live_tick(uv_timer_t *timer)
         if (view->streams == NULL && live->ticked_ms - view->used_ms >= LIVE_LIFE_MS) {
             live_view_free(view);
             continue;
+        }
+        if (is_away) {
+            view_end_streams(view);
         }
         next_ms = least_i64(next_ms, view_tick(view, live->ticked_ms));
         if (was_clock_set) {
@@ -179,7 +208,6 @@ int live_new(const struct live_options *options, struct live **out_live)
 void live_stop(struct live *live)
 {
     struct live_view *view;
-    struct live_stream *stream;
 
     if (live->is_stopping) {
         return;
@@ -191,9 +219,7 @@ void live_stop(struct live *live)
         board_unwatch(view->watch);
         view->watch = NULL;
         live_list_forget(view);
-        DL_FOREACH (view->streams, stream) {
-            live_stream_end(stream);
-        }
+        view_end_streams(view);
     }
 }
 
@@ -335,7 +361,7 @@ void live_begin(struct live *live, struct http_exchange *exchange,
                     &(struct http_answer){.status = 200, .type = "text/event-stream", .body = ""});
         return;
     }
-    stream = live->is_stopping ? NULL : stream_new(live, &request->client);
+    stream = live->is_stopping || live_is_away(live) ? NULL : stream_new(live, &request->client);
     if (stream != NULL && !stream_enter(stream, view)) {
         stream_free(stream);
         stream = NULL;

@@ -36,8 +36,9 @@ void live_free(struct live *live); /* NULL is fine */
 /* Open streams. */
 size_t live_stream_count(const struct live *live);
 
-/* Answers a request for /events with a stream, or with 503 where there are too many. A client says
- * by the header Last-Event-ID, or else in the field `last` of the query, which event was its last.
+/* Answers a request for /events with a stream, or with 503 where there are too many, or while
+ * hearsayd is away for 10 s, after which open streams end, too. A client says by the header
+ * Last-Event-ID, or else in the field `last` of the query, which event was its last.
  */
 void live_begin(struct live *live, struct http_exchange *exchange,
                 const struct http_request *request, const struct view *view);

@@ -9,6 +9,7 @@ enum {
     LIVE_TICK_MS = 500,          /* between two ticks, and between two lists of a view */
     LIVE_COMMENT_MS = 25 * 1000, /* without an event; keeps proxies from closing */
     LIVE_LIFE_MS = 15 * 60 * 1000,
+    LIVE_AWAY_MS = 10 * 1000,  /* hearsayd is away for so long: streams end, and pages say so */
     LIVE_SHIFT_MS = 60 * 1000, /* hearsayd's clock was set by more: pages look at it again */
     LIVE_RETRY_MS = 60 * 1000, /* longest pause before a refused watch is tried again */
     LIVE_KNOWN = 128,          /* messages of a view that phones may show */
@@ -103,6 +104,7 @@ struct live {
     int64_t timer_ms; /* when it ends */
     int64_t ticked_ms;
     bool is_stopping;
+    int64_t away_ms; /* since when hearsayd is away; 0: it is there */
     struct live_view *views;
     struct fair_table holders; /* of streams */
     size_t stream_count;       /* those that are counted */

@@ -160,8 +160,8 @@ def test_an_answer(guest):
     guest.open("/")
     assert guest.texts("#messages .meta")[0].endswith("1 answer")
     guest.follow("#messages h3 a")
-    assert guest.texts("#answers h3") == ["An answer."]
-    guest.follow("#answers h3 a")
+    assert guest.texts("ol.list h3") == ["An answer."]
+    guest.follow("ol.list h3 a")
     assert guest.text("article").startswith("An answer.")
 
 

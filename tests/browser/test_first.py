@@ -150,10 +150,10 @@ def test_an_answer_leads_to_its_message(phone, place):
     for around in ("article .meta", "main h2", "main > h1"):
         assert not phone.run(link_at, phone.find(around)), around
     weights = {phone.run("return getComputedStyle(arguments[0]).fontWeight", phone.find(selector))
-               for selector in ("article .text p", "#answers h3", "#answers .text p")}
+               for selector in ("article p", "ol.list h3", "ol.list div p")}
     assert len(weights) == 1, "an answer looks like a message"
     picture(phone, "answer")
-    phone.follow("#answers .meta", act=lambda what: point(phone, what))
+    phone.follow("ol.list .meta", act=lambda what: point(phone, what))
     assert "of two lines" in phone.text("article")
 
 

@@ -268,6 +268,23 @@ TEST_WITH(nothing_is_missed_over_a_lost_connection, web_live_setup, web_live_tea
     assert_string_equal(web_live_got(meanwhile), "m11 m12 m13");
 }
 
+TEST_WITH(a_page_without_hearsayd_has_no_stream, web_live_setup, web_live_teardown)
+{
+    struct http_stream *stream = web_live_open(1, NULL);
+
+    web_live_watch_begins();
+    web_live.is_connected = false;
+    web_live_watch_ends();
+    web_live_pass(LIVE_AWAY_MS - 1);
+    assert_false(stream->is_ended);
+    web_live_pass(2 * LIVE_TICK_MS);
+    assert_true(stream->is_ended);
+    assert_int_equal(web_live_ask(2, &web_live.plain, NULL).status, 503);
+    web_live.is_connected = true;
+    web_live_say();
+    assert_int_equal(web_live_ask(2, &web_live.plain, NULL).status, 200);
+}
+
 TEST_WITH(a_new_store_is_gone_for_all, web_live_setup, web_live_teardown)
 {
     struct http_stream *stream = web_live_open(1, NULL);
