@@ -57,11 +57,8 @@ int fail_set_errno(struct hearsay_error *error, int status, int errno_value, con
     return status;
 }
 
-int fail_set_refused(struct hearsay_error *error, const struct msg_error *refusal)
+void fail_set_refused(struct hearsay_error *error, const struct msg_error *refusal)
 {
-    if (error == NULL) {
-        return HEARSAY_ERR_REFUSED;
-    }
     memset(error, 0, sizeof(*error));
     error->status = HEARSAY_ERR_REFUSED;
     error->code = (enum hearsay_code)refusal->code;
@@ -70,7 +67,6 @@ int fail_set_refused(struct hearsay_error *error, const struct msg_error *refusa
     const char *sentence = refusal->message;
     (void)snprintf(error->sentence, sizeof(error->sentence), "%s",
                    sentence[0] != '\0' ? sentence : "the server gave no reason");
-    return HEARSAY_ERR_REFUSED;
 }
 
 int fail_set_nomem(struct hearsay_error *error)

@@ -18,8 +18,8 @@ int fail_set(struct hearsay_error *error, int status, const char *format, ...)
 int fail_set_errno(struct hearsay_error *error, int status, int errno_value, const char *format,
                    ...) __attribute__((format(printf, 4, 5)));
 
-/* Copies a server's refusal. Returns HEARSAY_ERR_REFUSED. */
-int fail_set_refused(struct hearsay_error *error, const struct msg_error *refusal);
+/* Copies a server's refusal to *error. */
+void fail_set_refused(struct hearsay_error *error, const struct msg_error *refusal);
 
 /* Says that memory is out. Returns HEARSAY_ERR_NOMEM. */
 int fail_set_nomem(struct hearsay_error *error);

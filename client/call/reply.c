@@ -49,7 +49,7 @@ int reply_complete(struct hearsay_reply *reply, struct hearsay_error *out_error)
 
     switch (response->kind) {
     case HEARSAY_RESPONSE_ERROR:
-        (void)fail_set_refused(&reply->error, &response->error);
+        fail_set_refused(&reply->error, &response->error);
         return HEARSAY_OK;
     case HEARSAY_RESPONSE_RESULTS:
         for (size_t i = 0; i < response->results.result_count; i++) { /* they are in the arena */
@@ -131,7 +131,7 @@ static int translate_resumption(const struct msg_welcome *from, struct arena *ar
     if (dropped == NULL) {
         return fail_set_nomem(error);
     }
-    (void)fail_set_refused(dropped, &from->dropped);
+    fail_set_refused(dropped, &from->dropped);
     to->dropped = dropped;
     return HEARSAY_OK;
 }

@@ -195,7 +195,7 @@ static int break_refused(struct conn *conn, struct hearsay_error *out_error,
                          const struct msg_error *refusal)
 {
     struct hearsay_error reason;
-    (void)fail_set_refused(&reason, refusal);
+    fail_set_refused(&reason, refusal);
     return conn_break(conn, &reason, out_error);
 }
 

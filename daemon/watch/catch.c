@@ -103,7 +103,7 @@ static void try_message(struct watch *watch, const struct persist_message *messa
             service_remember(service, message); /* sending needs it soon */
         }
         /* false: the client is about to be dropped */
-        (void)watch_queue(watch, &match, message->payload_bytes + message->media_type_bytes);
+        watch_queue(watch, &match, message->payload_bytes + message->media_type_bytes);
     }
 }
 

@@ -120,10 +120,10 @@ struct standing_deposit watch_deposit(const struct host *host,
 /* --- queue.c ---------------------------------------------------------------------------------- */
 
 /*
- * Queues a copy of a match. Returns false if memory has run out, or if more than session_output is
- * queued for the client already. In both cases the next turn drops the client.
+ * Queues a copy of a match, unless memory has run out, or more than session_output is queued for
+ * the client already. In both cases the next turn drops the client.
  */
-bool watch_queue(struct watch *watch, const struct watch_match *match, size_t content_bytes);
+void watch_queue(struct watch *watch, const struct watch_match *match, size_t content_bytes);
 
 /* Removes all queued matches of a watch. */
 void watch_forget_matches(struct watch *watch);

@@ -68,8 +68,7 @@ static size_t queue_hits(struct watch_pending *const *batch, const struct standi
         } else {
             memcpy(match.id, pending->id, MESSAGE_ID_BYTES);
             match.watch = watch;
-            (void)watch_queue(watch, &match,
-                              pending->content_bytes); /* false: the client is dropped */
+            watch_queue(watch, &match, pending->content_bytes);
             taken++;
         }
     }

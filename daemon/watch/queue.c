@@ -36,7 +36,7 @@ static size_t match_bytes(const struct watch *watch, size_t content_bytes)
     return bare + content_bytes < frame_bytes ? bare + content_bytes : frame_bytes;
 }
 
-bool watch_queue(struct watch *watch, const struct watch_match *match, size_t content_bytes)
+void watch_queue(struct watch *watch, const struct watch_match *match, size_t content_bytes)
 {
     struct watcher *watcher = watch->watcher;
     struct service *service = watcher->service;
@@ -44,12 +44,12 @@ bool watch_queue(struct watch *watch, const struct watch_match *match, size_t co
     watcher_make_ready(watcher);
     if (watcher->has_failed ||
         watcher->queued_bytes > service->config.limits.session_output_bytes) {
-        return false; /* the client is about to be dropped */
+        return; /* the client is about to be dropped */
     }
     struct watch_match *queued = alloc_array(service->alloc, 1, sizeof(*queued));
     if (queued == NULL) {
         watcher->has_failed = true;
-        return false;
+        return;
     }
     *queued = *match;
     queued->bytes = match_bytes(watch, content_bytes);
@@ -57,7 +57,6 @@ bool watch_queue(struct watch *watch, const struct watch_match *match, size_t co
     service->watch->counts.matches++;
     service->watch->counts.bytes += queued->bytes;
     DL_APPEND(watcher->queue, queued);
-    return true;
 }
 
 void watch_forget_matches(struct watch *watch)

@@ -251,18 +251,16 @@ int erase_subject(struct erase *erase, const char *stream, const char *subject, 
     return 0;
 }
 
-int erase_message(struct erase *erase, const char *stream, uint64_t seq)
+void erase_message(struct erase *erase, const char *stream, uint64_t seq)
 {
     struct job *job = NULL;
-    int rc = make_job(erase, stream, "", &job);
 
-    if (rc != 0) {
+    if (make_job(erase, stream, "", &job) != 0) {
         erase->has_missed = true;
-        return rc;
+        return;
     }
     job->found = seq;
     start_jobs(erase);
-    return 0;
 }
 
 bool erase_has_room(const struct erase *erase)

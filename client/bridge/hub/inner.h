@@ -42,8 +42,8 @@ typedef void erase_done(void *context, const uint8_t *key, bool is_erased);
 int erase_subject(struct erase *erase, const char *stream, const char *subject, uint64_t last,
                   erase_done *done, void *context, const uint8_t *key);
 
-/* Erases one message. 0, -ERR_NOMEM, or ERASE_FULL, as above. */
-int erase_message(struct erase *erase, const char *stream, uint64_t seq);
+/* Erases one message. If there is no room, it is noted that one was missed. */
+void erase_message(struct erase *erase, const char *stream, uint64_t seq);
 
 /* Whether half of ERASE_WAITING_MAX may be asked for. */
 bool erase_has_room(const struct erase *erase);

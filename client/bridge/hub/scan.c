@@ -40,7 +40,7 @@ static void on_took(void *context, const struct follow_message *message)
         return; /* no memory: the next scan erases it; or too many */
     }
     if (row->seq != 0) {
-        (void)erase_message(scan->erase, scan->stream, row->seq); /* erase notes what fails */
+        erase_message(scan->erase, scan->stream, row->seq);
     }
     row->seq = message->seq;
 }

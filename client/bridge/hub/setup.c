@@ -62,7 +62,7 @@ static int write_files(const struct bridge_config *config, const struct bridge_o
     if (hub_files_write(&files, out, reason) != 0) {
         return reason_set(out_reason, "%s", reason);
     }
-    (void)hub_version_warn(&files.version, "these servers", out);
+    hub_version_warn(&files.version, "these servers", out);
     return 0;
 }
 
@@ -75,7 +75,7 @@ static void look_at_servers(const struct bridge_config *config, FILE *out)
 
     for (size_t i = 0; i < config->nats_count; i++) {
         if (greeting_read_version(config->nats[i], &version, reason)) {
-            (void)hub_version_warn(&version, config->nats[i], out);
+            hub_version_warn(&version, config->nats[i], out);
         } else {
             (void)fprintf(out, "warning: %s: not reached: %s\n", config->nats[i], reason);
         }

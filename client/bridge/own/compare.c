@@ -119,8 +119,3 @@ void compare_end(struct compare *compare)
 {
     digest_end(&compare->digest);
 }
-
-bool compare_take_reply(struct compare *compare, const struct hearsay_reply *reply)
-{
-    return digest_take_reply(&compare->digest, reply);
-}

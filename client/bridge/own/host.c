@@ -377,7 +377,7 @@ static void on_replied(void *context, const struct hearsay_reply *reply)
     if (reply->response.id == host->ticket && host->ticket != 0) {
         take_changes(host, reply);
     } else if (!apply_take_reply(&host->apply, reply)) {
-        (void)compare_take_reply(&host->compare, reply);
+        (void)digest_take_reply(&host->compare.digest, reply);
     }
 }
 

@@ -335,9 +335,6 @@ void compare_now(struct compare *compare, struct link *link, int64_t now_ms);
 /* hearsayd or the hub is away: what is under way ends without a result. */
 void compare_end(struct compare *compare);
 
-/* Whether the reply was for the comparison. */
-bool compare_take_reply(struct compare *compare, const struct hearsay_reply *reply);
-
 /* --- errand ----------------------------------------------------------------------------------- */
 
 /* One connection to the hub for a command that asks, waits and ends. */

@@ -97,7 +97,7 @@ bool hub_version_syncs(const struct hub_version *version)
     return !lacks_sync(version);
 }
 
-unsigned hub_version_warn(const struct hub_version *version, const char *node, FILE *out)
+void hub_version_warn(const struct hub_version *version, const char *node, FILE *out)
 {
     static const struct {
         bool (*concerns)(const struct hub_version *version);
@@ -123,15 +123,12 @@ unsigned hub_version_warn(const struct hub_version *version, const char *node, F
          "https://advisories.nats.io/"},
     };
     char text[HUB_VERSION_BYTES];
-    unsigned count = 0;
 
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
         if (known[i].concerns(version)) {
             hub_version_text(version, text);
             (void)fprintf(out, "warning: %s: nats-server %s %s\n    %s\n", node, text,
                           known[i].what, known[i].link);
-            count++;
         }
     }
-    return count;
 }

@@ -35,8 +35,8 @@ bool hub_version_syncs(const struct hub_version *version);
 bool hub_version_diverges(const struct hub_version *version);
 
 /* Writes a line for each thing that is published about this version and matters here, with a link.
- * `node` is the name of the server. Returns how many lines. */
-unsigned hub_version_warn(const struct hub_version *version, const char *node, FILE *out);
+ * `node` is the name of the server. */
+void hub_version_warn(const struct hub_version *version, const char *node, FILE *out);
 
 /* --- greeting --------------------------------------------------------------------------------- */
 

@@ -190,16 +190,15 @@ static bool start_thread(struct ahead *ahead, uv_thread_t *out_thread)
     return false;
 }
 
-/* Visits what is left on a thread. Returns false if there is none; then nothing was visited. */
-static bool visit_rest(struct ahead *ahead,
+/* Visits what is left on a thread, if there can be one. */
+static void visit_rest(struct ahead *ahead,
                        int (*visit)(void *context, const struct persist_message *message),
                        void *context, int *out_code, int *out_rc)
 {
     uv_thread_t thread;
 
     ahead->batches = make_batches(STORE_AHEAD_BATCHES);
-    bool has_thread = ahead->batches != NULL && start_thread(ahead, &thread);
-    if (has_thread) {
+    if (ahead->batches != NULL && start_thread(ahead, &thread)) {
         *out_rc = visit_beside_thread(ahead, visit, context, out_code);
         (void)uv_thread_join(&thread);
         uv_sem_destroy(&ahead->full);
@@ -208,7 +207,6 @@ static bool visit_rest(struct ahead *ahead,
     if (ahead->batches != NULL) {
         free_batches(ahead->batches, STORE_AHEAD_BATCHES);
     }
-    return has_thread;
 }
 
 int store_ahead_visit(const struct store_ahead_source *source, bool has_thread,
@@ -226,7 +224,7 @@ int store_ahead_visit(const struct store_ahead_source *source, bool has_thread,
     /* Few rows are not worth a thread. */
     int rc = visit_next(&ahead, first, visit, context, out_code);
     if (rc == SQLITE_ROW && *out_code == 0 && has_thread) {
-        (void)visit_rest(&ahead, visit, context, out_code, &rc); /* or the loop below goes on */
+        visit_rest(&ahead, visit, context, out_code, &rc); /* or the loop below goes on */
     }
     while (rc == SQLITE_ROW && *out_code == 0) {
         rc = visit_next(&ahead, first, visit, context, out_code);
