@@ -224,8 +224,7 @@ static int choose_centres(struct clustering *c, const uint32_t *positions)
 /*
  * Samples half as many messages as there is room for centres, but at least a block of centres,
  * which takes no longer than a part of it. Places that the sample leaves out get their centres from
- * add_orphans, and those are better: with a sample of twice the size most of them would find no
- * room.
+ * add_orphans, for which a sample of twice the size leaves little room.
  */
 static void sample_centres(struct clustering *c, const uint32_t *positions)
 {

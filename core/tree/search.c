@@ -181,7 +181,7 @@ static bool gives_up(const struct walk *walk)
         return false;
     }
     unsigned asked = atomic_fetch_add_explicit(&learned->retry, 1, memory_order_relaxed) + 1;
-    return asked % (RETRY << (futile - FUTILE_MOST)) != 0;
+    return asked % ((unsigned)RETRY << (futile - FUTILE_MOST)) != 0;
 }
 
 /*
