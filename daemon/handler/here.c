@@ -2,6 +2,8 @@
 /* Here: answers with here labels. handler_here_welcome adds here labels to Welcome. */
 #include <string.h>
 
+#include <sodium.h>
+
 #include "core/filter/bloom.h"
 #include "core/profile/encode.h"
 #include "daemon/handler/inner.h"
@@ -57,9 +59,23 @@ static bool lacks_bits(struct encoder *encoder, const uint64_t *filter)
     return lacking != 0;
 }
 
+/* Adds a label as clients do, keyed for an epoch unless `key` is NULL. False: the profile does not
+ * take it. */
+static bool add_label(struct encoder *encoder, const struct hearsay_text *label, const uint8_t *key)
+{
+    uint8_t keyed[LIMIT_KEY_BYTES];
+
+    if (key == NULL) {
+        return encoder_add(encoder, label->text, label->length) == 0;
+    }
+    (void)crypto_generichash(keyed, sizeof(keyed), (const uint8_t *)label->text, label->length, key,
+                             LIMIT_KEY_BYTES); /* it fails for other sizes only */
+    return encoder_add_keyed(encoder, label->text, label->length, keyed, sizeof(keyed)) == 0;
+}
+
 /* Whether the filter lacks each label of an access point; false if there are no such labels. */
 static bool lacks_all_wifi(const struct profile *profile, const uint64_t *filter,
-                           const struct hearsay_text *labels, size_t count)
+                           const struct hearsay_text *labels, size_t count, const uint8_t *key)
 {
     bool lacks = false;
 
@@ -70,7 +86,7 @@ static bool lacks_all_wifi(const struct profile *profile, const uint64_t *filter
             continue;
         }
         encoder_begin(&encoder, profile);
-        (void)encoder_add(&encoder, labels[i].text, labels[i].length);
+        (void)add_label(&encoder, &labels[i], key);
         lacks = lacks_bits(&encoder, filter);
         if (!lacks) {
             return false;
@@ -84,7 +100,7 @@ static bool lacks_all_wifi(const struct profile *profile, const uint64_t *filter
  * client's own scan. So they count only if there are no others, and then one of them is enough.
  */
 static bool lacks_labels(const struct profile *profile, const uint64_t *filter,
-                         const struct hearsay_text *labels, size_t count)
+                         const struct hearsay_text *labels, size_t count, const uint8_t *key)
 {
     struct encoder encoder;
     bool has_others = false;
@@ -92,12 +108,10 @@ static bool lacks_labels(const struct profile *profile, const uint64_t *filter,
     encoder_begin(&encoder, profile);
     for (size_t i = 0; i < count; i++) {
         /* Clients leave out a label that the profile does not take, too. */
-        has_others = (!is_wifi(&labels[i]) &&
-                      encoder_add(&encoder, labels[i].text, labels[i].length) == 0) ||
-                     has_others;
+        has_others = (!is_wifi(&labels[i]) && add_label(&encoder, &labels[i], key)) || has_others;
     }
     return has_others ? lacks_bits(&encoder, filter)
-                      : lacks_all_wifi(profile, filter, labels, count);
+                      : lacks_all_wifi(profile, filter, labels, count, key);
 }
 
 bool handler_lacks_here(const struct ask *ask)
@@ -115,7 +129,25 @@ bool handler_lacks_here(const struct ask *ask)
                              buffer, &labels);
     (void)bloom_load(filter, profile->bits, deposit->filter.data,
                      deposit->filter.count); /* checked */
-    return lacks_labels(profile, filter, labels, count);
+    return lacks_labels(profile, filter, labels, count, NULL);
+}
+
+bool handler_is_left_at(const struct host *host, const struct persist_message *message,
+                        const struct hearsay_text *labels, size_t count)
+{
+    const struct epoch *epoch = host_epoch(host, message->epoch);
+    uint64_t filter[PROFILE_WORDS_MAX];
+    bool is_known = epoch != NULL;
+
+    if (message->is_answer) { /* it was left where its message was */
+        is_known = is_known && host_find(host, message->answers, NULL, NULL, filter) == 0;
+    } else {
+        is_known = is_known && bloom_load(filter, host->config.profile.bits, message->filter,
+                                          message->filter_bytes) == 0;
+    }
+    return is_known && count > 0 &&
+           !lacks_labels(&host->config.profile, filter, labels, count,
+                         epoch->number != 0 ? epoch->key : NULL);
 }
 
 /* Bytes of labels in a frame, counted as here_frame_bytes does. */

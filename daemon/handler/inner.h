@@ -43,6 +43,14 @@ void handler_log_level(struct ask *ask);
 size_t handler_fill_notices(const struct rules *rules, const struct hearsay_text *place,
                             struct hearsay_house_notice *out);
 
+/*
+ * Whether a message, which has a filter or is an answer, was left at the place of these labels, by
+ * the rule by which handler_lacks_here finds that a deposit lacks them; of an answer, whether its
+ * message was. False also where that message is hidden, and for an epoch that is over.
+ */
+bool handler_is_left_at(const struct host *host, const struct persist_message *message,
+                        const struct hearsay_text *labels, size_t count);
+
 /* Says that here_map has no place of the name that a request has. */
 extern const char handler_no_place_text[];
 

@@ -17,16 +17,16 @@ enum { LIST_MAX = 128 /* messages in an answer */ };
 static const char cursor_text[] =
     "this is no cursor of this list; take `next` or `previous` of another page of it";
 
-/* --- what needs a decision -------------------------------------------------------------------- */
+/* --- one place -------------------------------------------------------------------------------- */
 
-struct reported_job {
-    struct job base; /* first */
-    struct persist_read read;
-    uint64_t total;
-    bool has_more; /* the list has messages behind these */
-    /* copies of the moderation entries, made when the request arrived */
-    struct review_place places[LIST_MAX + 1];
-    struct persist_entry entries[LIST_MAX];
+/*
+ * With `place`, the messages of other places are left out when they have been read. More are read
+ * than the answer may have then; if all of them are of other places, the next ones are read.
+ */
+struct wanted {
+    size_t most; /* messages of the answer */
+    size_t name_bytes;
+    char name[LIMIT_PLACE_NAME_BYTES]; /* of the place; empty: all places */
 };
 
 /* How many messages an answer has at most. limit: of the request; 0: it has none. */
@@ -35,14 +35,56 @@ static size_t choose_most(uint32_t limit)
     return limit == 0 || limit > LIST_MAX ? LIST_MAX : limit;
 }
 
+static struct wanted wanted_of(const struct hearsay_reported *asked)
+{
+    struct wanted wanted = {.most = choose_most(asked->limit), .name_bytes = asked->place.length};
+
+    memcpy(wanted.name, asked->place.length > 0 ? asked->place.text : "", asked->place.length);
+    return wanted;
+}
+
+/* How many messages to read. */
+static size_t wanted_reads(const struct wanted *wanted)
+{
+    return wanted->name_bytes > 0 ? LIST_MAX : wanted->most;
+}
+
+/* Whether a message belongs into the answer. */
+static bool is_wanted(const struct wanted *wanted, const struct host *host,
+                      const struct persist_message *message)
+{
+    const struct hearsay_text name = {wanted->name, wanted->name_bytes};
+    struct hearsay_text labels[LIMIT_LABELS];
+
+    return wanted->name_bytes == 0 ||
+           handler_is_left_at(host, message, labels, here_map_place(host->here_map, &name, labels));
+}
+
+/* --- what needs a decision -------------------------------------------------------------------- */
+
+struct reported_job {
+    struct job base; /* first */
+    struct persist_read read;
+    struct wanted wanted;
+    struct hearsay_reported asked; /* `after` points to `cursor` from the second read on */
+    uint8_t cursor[REVIEW_CURSOR_BYTES];
+    uint64_t total;
+    bool has_more; /* the list has messages behind these */
+    /* copies of the moderation entries, made when the request arrived */
+    struct review_place places[LIST_MAX + 1];
+    struct persist_entry entries[LIST_MAX];
+};
+
 /*
  * Chooses the messages of the answer. False: the job was answered with an error. One more message
  * than the answer may have is looked for, to know whether there is a next page.
  */
-static bool reported_choose(struct reported_job *job, const struct ask *ask, size_t most)
+static bool reported_choose(struct reported_job *job)
 {
-    int chosen = review_choose(&ask->host->moderation, &ask->request->reported,
-                               service_now_ms(ask->service), most + 1, job->places, &job->total);
+    size_t most = wanted_reads(&job->wanted);
+    const struct host *host = job->base.host;
+    int chosen = review_choose(&host->moderation, &job->asked, service_now_ms(job->base.service),
+                               most + 1, job->places, &job->total);
 
     if (chosen == REVIEW_NO_CURSOR) {
         job_fail(&job->base, MSG_INVALID, "after", cursor_text);
@@ -55,7 +97,7 @@ static bool reported_choose(struct reported_job *job, const struct ask *ask, siz
     job->has_more = (size_t)chosen > most;
     job->read.entry_count = job->has_more ? most : (size_t)chosen;
     for (size_t i = 0; i < job->read.entry_count; i++) {
-        job->entries[i].message.host = ask->host->number;
+        job->entries[i].message.host = host->number;
         memcpy(job->entries[i].message.id, job->places[i].moderated.id, MESSAGE_ID_BYTES);
     }
     return true;
@@ -115,6 +157,13 @@ static size_t describe_entry(struct service *service, const struct persist_entry
     return bytes;
 }
 
+/* Whether nobody can say of which place a message is, because its filter had no room among what was
+ * read: the next read begins with it. */
+static bool is_unread(const struct reported_job *job, const struct persist_entry *entry)
+{
+    return job->wanted.name_bytes > 0 && entry->found && entry->omitted;
+}
+
 /*
  * Fills in messages, in order, until one does not fit the frame. Each message has its payload if
  * the payload fits the rest of the frame. Returns the number of messages, and in *out_used how many
@@ -131,7 +180,10 @@ static size_t fill_list(struct reported_job *job, struct hearsay_reported_messag
     for (; i < job->read.entry_count; i++) {
         const struct persist_entry *entry = &job->entries[i];
         const struct moderated *moderated = &job->places[i].moderated;
-        if (!entry->found) {
+        if (count == job->wanted.most || (i > 0 && is_unread(job, entry))) {
+            break;
+        }
+        if (!entry->found || !is_wanted(&job->wanted, job->base.host, &entry->message)) {
             continue;
         }
         struct hearsay_reported_message *out = &messages[count];
@@ -194,18 +246,27 @@ static void on_list_read(struct persist_read *read)
     if (messages == NULL) {
         return;
     }
-    uint8_t cursor[REVIEW_CURSOR_BYTES];
     size_t used = 0;
     struct hearsay_response response = {
         .id = job->base.request_id,
         .kind = HEARSAY_RESPONSE_REPORTED_LIST,
         .reported_list = {.message_count = fill_list(job, messages, &used),
                           .messages = messages,
-                          .total = job->total},
+                          .total = job->wanted.name_bytes > 0 ? 0 : job->total},
     };
     if (used > 0 && (used < read->entry_count || job->has_more)) {
-        review_write_cursor(&job->places[used - 1], cursor);
-        response.reported_list.next = (struct hearsay_bytes){cursor, sizeof(cursor)};
+        review_write_cursor(&job->places[used - 1], job->cursor);
+        response.reported_list.next = (struct hearsay_bytes){job->cursor, sizeof(job->cursor)};
+    }
+    if (job->wanted.name_bytes > 0 && response.reported_list.message_count == 0 &&
+        response.reported_list.next.data != NULL) {
+        arena_reset(&service->arena);
+        job_release(&job->base);
+        job->asked.after = response.reported_list.next;
+        if (reported_choose(job)) {
+            job_read(&job->base, read);
+        }
+        return;
     }
     job_finish(&job->base, &response);
     arena_reset(&service->arena);
@@ -230,6 +291,7 @@ enum { CURSOR_OLDER = 'o', CURSOR_NEWER = 'n', CURSOR_BYTES = 9 };
 struct page_job {
     struct job base; /* first */
     struct persist_read read;
+    struct wanted wanted;
     bool has_cursor;
     struct persist_entry entries[];
 };
@@ -306,8 +368,11 @@ static size_t fill_page(const struct page_job *job, struct hearsay_reported_mess
         const struct persist_message *stored = &job->entries[at].message;
         struct hearsay_reported_message *out = &messages[count];
 
+        if (count == job->wanted.most) {
+            break;
+        }
         fill_message(job->base.host, stored, out);
-        if (has_gone(job->base.host, out)) {
+        if (has_gone(job->base.host, out) || !is_wanted(&job->wanted, job->base.host, stored)) {
             continue;
         }
         size_t bytes = describe_entry(service, &job->entries[at], out);
@@ -387,6 +452,15 @@ static void on_page_read(struct persist_read *read)
     }
     response.reported_list.message_count = fill_page(job, messages, &read_count);
     response.reported_list.messages = messages;
+    if (job->wanted.name_bytes > 0 && response.reported_list.message_count == 0 &&
+        read->page_more) {
+        arena_reset(&service->arena);
+        job_release(&job->base);
+        read->page_after = read->entries[read->entry_count - 1].message.seq;
+        read->entry_count = wanted_reads(&job->wanted);
+        job_read(&job->base, read);
+        return;
+    }
     set_cursors(job, read_count, &response.reported_list, cursors);
     if (read->page_newer) {
         reverse_messages(messages, response.reported_list.message_count);
@@ -398,10 +472,12 @@ static void on_page_read(struct persist_read *read)
 static void ask_page(struct ask *ask)
 {
     const struct hearsay_reported *asked = &ask->request->reported;
-    size_t most = choose_most(asked->limit);
+    const struct wanted wanted = wanted_of(asked);
+    size_t most = wanted_reads(&wanted);
     struct persist_read read = {.kind = PERSIST_READ_LIST,
                                 .entry_count = most,
                                 .page_host = ask->host->number,
+                                .page_filters = wanted.name_bytes > 0,
                                 .page_after = INT64_MAX,
                                 .page_now_ms = service_now_ms(ask->service),
                                 .page_bytes_limit = ask->service->config.limits.frame_bytes,
@@ -416,6 +492,7 @@ static void ask_page(struct ask *ask)
         return;
     }
     job->has_cursor = asked->after.data != NULL;
+    job->wanted = wanted;
     job->read = read;
     job->read.entries = job->entries;
     job_read(&job->base, &job->read);
@@ -426,7 +503,7 @@ static void ask_page(struct ask *ask)
 void handler_reported(struct ask *ask)
 {
     const struct hearsay_reported *asked = &ask->request->reported;
-    size_t most = choose_most(asked->limit);
+    struct hearsay_text labels[LIMIT_LABELS];
 
     if (!ask_administers(ask, &asked->host)) {
         return;
@@ -434,6 +511,11 @@ void handler_reported(struct ask *ask)
     if (asked->pending + asked->withheld + asked->all > 1) {
         ask_refuse(ask, MSG_INVALID, asked->all ? "all" : "withheld",
                    "pending, withheld and all are different lists: ask for one of them");
+        return;
+    }
+    if (asked->place.length > 0 &&
+        here_map_place(ask->host->here_map, &asked->place, labels) == 0) {
+        ask_refuse(ask, MSG_INVALID, "place", "%s", handler_no_place_text);
         return;
     }
     if (asked->all) {
@@ -448,7 +530,9 @@ void handler_reported(struct ask *ask)
     job->read.entries = job->entries;
     job->read.content_limit = ask->service->config.limits.frame_bytes;
     job->read.done = on_list_read;
-    if (reported_choose(job, ask, most)) {
+    job->wanted = wanted_of(asked);
+    job->asked = *asked;
+    if (reported_choose(job)) {
         job_read(&job->base, &job->read);
     }
 }

@@ -534,6 +534,7 @@ struct persist_read {
                             this; 0: from the start. LIST: with a smaller seq; INT64_MAX: from the
                             newest one */
     bool page_newer;     /* LIST: with a greater seq than page_after, and in ascending order */
+    bool page_filters;   /* LIST: with the filters of the messages */
     int64_t page_now_ms; /* LIST: messages that expire at this time or earlier are left out */
     struct persist_change *changes; /* CHANGES: places; `entries` is not used. The pointers are
                                        valid until read_release */

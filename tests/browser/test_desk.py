@@ -3,10 +3,12 @@
 
 import http.server
 import json
+import os
 import threading
 
 import pytest
 from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import Select
 
 import test_moderate as desks
 from harness import TEXTS
@@ -27,6 +29,12 @@ def desk(make_desk):  # noqa: F811
 def log_in(phone, password=PASSWORD):
     phone.fill("#password", password)
     phone.follow("main .button")
+
+
+def picture(phone, name):
+    folder = os.environ.get("HEARSAY_PICTURES")
+    if folder:
+        phone.driver.save_screenshot(os.path.join(folder, f"desk-{name}.png"))
 
 
 def documents(phone):
@@ -53,6 +61,46 @@ def test_the_evening(phone, desk, rng):
     assert documents(phone) <= 7
     assert "A rude word" not in phone.text("section:not(#all)")
     assert "A rude word" in phone.text("#all"), "nothing is to be decided, and the board is there"
+
+
+@pytest.mark.parametrize("script", [False, True], ids=["plain", "script"])
+def test_places(phone, make_desk, tmp_path, faults, script):  # noqa: F811
+    """What was left at one place, and a notice for it: chosen from its names, on a phone of 320 pixels."""
+    (tmp_path / "places").write_text("10.0.0.1 = place:stage | Main stage, by the old oak\n"
+                                     "10.0.0.2 = place:camp | Camp site\n")
+    desk = make_desk(f"[host default]\nhere_map = {tmp_path}/places\n", "title = Feldrausch\n")
+    desk.url = lambda path="/": f"http://127.0.0.1:{desk.port}{path}"
+    with desk.daemon.client() as client:
+        for number, (label, text) in enumerate((("place:stage", b"At the stage"), ("place:camp", b"At the camp"))):
+            client.call(desks.pb.Deposit(id=bytes([number]) * 16, payload=text, media_type="text/plain",
+                                         filter=desks.wire.filter_of([label])))
+    phone.script(script)
+    phone.width(320)
+    phone.open(desk)
+    log_in(phone)
+    assert "At the stage" in phone.text("#all") and "At the camp" in phone.text("#all")
+    Select(phone.find("#where")).select_by_value("Camp site")
+    phone.follow("form.row .chip")
+    for _ in range(2):
+        assert "At the camp" in phone.text("#all") and "At the stage" not in phone.text("#all")
+        assert phone.find("#where").get_attribute("value") == "Camp site"
+        phone.follow("#all [value=hide], #all [value=show]")
+    for language in ("en", "de", "ar"):
+        phone.follow(f"footer [value={language}]")
+        assert "At the stage" not in phone.text("#all"), language
+        faults.add(language, phone.run(STICKING_OUT, 320))
+        faults.add(language, phone.run(SMALL_TARGETS, TARGET))
+    phone.follow("footer [value=en]")
+    picture(phone, "list")
+    phone.follow("=Notices")
+    phone.fill("#text", "Please leave the camp site")
+    Select(phone.find("#at")).select_by_value("Camp site")
+    picture(phone, "form")
+    phone.follow("[value=notice]")
+    assert "Only at Camp site" in phone.text("main")
+    faults.add("notices", phone.run(STICKING_OUT, 320))
+    picture(phone, "notice")
+    faults.check()
 
 
 @pytest.mark.parametrize("script", [False, True], ids=["plain", "script"])

@@ -187,3 +187,101 @@ def test_pasted_links(make_daemon, rng):
                    "http://hearsay.lan/m/ID" in err, command
     assert reader.run("withdraw", links[3], token.hex())[0] == 0
     assert reader.run("get", message)[0] == 1
+
+
+PLACES = {"Main stage": ["place:stage", "geo:u281zd"], "Camp site": ["place:camp", "geo:u281zd"],
+          "By air": ["wifi:a4:2b:8c:01:02:03", "wifi:a4:2b:8c:01:02:04"]}
+
+
+def make_places(make_daemon, tmp_path, config=""):
+    path = tmp_path / "places"
+    path.write_text("".join(f"10.0.0.{number} = {', '.join(labels)} | {name}\n"
+                            for number, (name, labels) in enumerate(PLACES.items())))
+    return make_daemon("[limits]\ndeposits_per_minute = 0\n[host default]\n"
+                       f"here_map = {path}\n{config}", start=False).make_local().start()
+
+
+def whole(client, place, **fields):
+    """All messages of a list of a place, and how many pages were empty before the last one."""
+    found, empty, cursor = [], 0, {}
+    while True:
+        page = client.call(pb.Reported(place=place, **fields, **cursor))
+        assert not page.total and len(page.messages) <= fields.get("limit", 128)
+        found += ids(page)
+        if not page.next:
+            return found, empty
+        empty += not page.messages
+        cursor = {"after": page.next}
+
+
+def test_one_place(make_daemon, tmp_path, rng):
+    """The lists of a place have what was left there, also where thousands lie between, and nothing else."""
+    daemon = make_places(make_daemon, tmp_path, "messages = 20000\nhide_after = 100\n")
+    with daemon.administrator() as client:
+        left = {name: [] for name in PLACES}
+
+        def put(name, count=1, extra=(), **fields):
+            made = [wire.deposit_of(rng, [*PLACES[name], *extra], **fields) for _ in range(count)]
+            for answer in client.pipeline(made):
+                assert answer.WhichOneof("body") == "deposited", answer
+            left[name] += [one.id for one in made]
+
+        put("Main stage", 3, extra=["topic:tea"])
+        put("Camp site", 700)
+        put("Main stage", 2)
+        made = wire.deposit_of(rng, PLACES["By air"][1:])  # one label of an access point is enough
+        client.call(made)
+        left["By air"].append(made.id)
+        answered = left["Main stage"][0]
+        answer = wire.deposit_of(rng, ["topic:tea"], answers=answered)
+        client.call(answer)
+        left["Main stage"].append(answer.id)
+        for name in PLACES:
+            for limit in (1, 20, 128):
+                assert whole(client, name, all=True, limit=limit) == (left[name][::-1], 0), (name, limit)
+        # What lies behind the 700 of another place comes with the next page; and back again.
+        first = client.call(pb.Reported(all=True, place="Main stage", limit=4))
+        assert ids(first) == left["Main stage"][:2:-1]
+        older = client.call(pb.Reported(all=True, place="Main stage", limit=4, after=first.next))
+        assert ids(older) == left["Main stage"][2::-1]
+        newer = client.call(pb.Reported(all=True, place="Main stage", limit=4, after=older.previous))
+        assert ids(newer) == ids(first)
+        for name in PLACES:
+            for message in left[name][:300]:
+                client.call(pb.Report(id=message, kind=pb.SPAM))
+        for name in PLACES:
+            found, empty = whole(client, name, limit=20)
+            assert sorted(found) == sorted(left[name][:300]) and not empty, name
+        client.call(pb.Hide(id=left["Camp site"][5]))
+        assert whole(client, "Camp site", withheld=True)[0] == [left["Camp site"][5]]
+        assert whole(client, "Main stage", withheld=True)[0] == []
+        client.call(pb.Hide(id=answered))
+        assert sorted(whole(client, "Main stage", withheld=True)[0]) == sorted([answered])
+        client.call(pb.Accept(mode="review"))
+        put("Camp site")
+        assert whole(client, "Camp site", pending=True)[0] == left["Camp site"][-1:]
+        for place in ("Main", "main stage"):
+            refusal = client.refused(pb.Reported(place=place, all=True))
+            assert (refusal.code, refusal.error.field) == ("INVALID", "place")
+    operator = cli_runner.of_daemon(daemon, unix=True)
+    found = operator.json_lines("admin", "list", "--all", "--place", "By air", "--json")
+    assert [line["id"] for line in found] == [left["By air"][0].hex()]
+    assert operator.ok("admin", "list", "--pending", "--place", "By air") == "nothing waits for review\n"
+    code, _, err = operator.run("admin", "list", "--place", "Bar")
+    assert code != 0 and "no line of `here_map` has this name" in err
+
+
+def test_one_place_in_epochs(make_daemon, tmp_path, rng):
+    """The labels are keyed for an epoch, and the server has its key."""
+    daemon = make_places(make_daemon, tmp_path, "epoch_length = 1h\nepoch_keep = 2h\n")
+    with daemon.administrator() as client, daemon.client() as guest:
+        epoch = guest.welcome.hosts[0].epoch
+        assert len(epoch.key) == 32
+        stage, camp = (pb.Deposit(id=wire.new_id(rng), payload=b"x", epoch=epoch.number,
+                                  filter=wire.filter_of(PLACES[name], keys=[epoch.key]))
+                       for name in ("Main stage", "Camp site"))
+        plain = wire.deposit_of(rng, PLACES["Main stage"])
+        for one in (stage, camp, plain):
+            client.call(one)
+        assert whole(client, "Main stage", all=True)[0] == [plain.id, stage.id]
+        assert whole(client, "Camp site", all=True)[0] == [camp.id]

@@ -3,6 +3,7 @@
 
 import contextlib
 import grp
+import html
 import http.client
 import os
 import pathlib
@@ -774,6 +775,56 @@ def test_one_kind_at_a_time(make_desk, rng):
     assert re.match(r"/\w+/withheld\?n=", answer.headers["Location"])
     after = desk.follow(answer).text
     assert "It is shown." in after and "There is nothing here." in after
+
+
+def test_places(make_desk, tmp_path, rng):
+    """A notice for one place, and the messages of one, also behind what was pressed there."""
+    names = ("Main stage", "Camp <1> & bar")
+    (tmp_path / "places").write_text(f"10.0.0.1 = place:stage | {names[0]}\n10.0.0.2 = place:camp | {names[1]}\n")
+    desk = make_desk(f"[host default]\nhere_map = {tmp_path}/places\n")
+    made = [wire.deposit_of(rng, [label], payload=b"x") for label in ("place:stage", "place:camp", "place:else")]
+    with desk.daemon.client() as client:
+        for one in made:
+            client.call(one)
+    stage, camp, other = (one.id.hex() for one in made)
+    page = desk.log_in().text
+    assert re.findall(r'<option value="([^"]*)">', page[:page.index("<main>")]) == [
+        "", "Camp &lt;1&gt; &amp; bar", "Main stage"]
+
+    def shown(text):
+        return set(re.findall(r'name="id" value="(\w{32})"', text))
+
+    assert shown(page) == {stage, camp, other}
+    for name, message in zip(names, (stage, camp)):
+        for view in ("", "all"):
+            page = desk.look(view=view, where=name).text
+            assert shown(page) == {message}
+            assert f'<option value="{html.escape(name)}" selected>' in page
+    assert "&amp;where=" in page or "?where=Camp%20%3C1%3E%20%26%20bar" in page  # the links to other kinds
+    assert shown(desk.look(where="nowhere").text) == {stage, camp, other}
+    report(desk, bytes.fromhex(stage), "SPAM")
+    assert shown(desk.look(view="reported", where=names[0]).text) == {stage}
+    assert "There is nothing here." in desk.look(view="reported", where=names[1]).text
+    answer = desk.send(do="hide", id=camp, p="newest", where=names[1], v="all")
+    assert answer.headers["Location"].endswith("&where=Camp%20%3C1%3E%20%26%20bar")
+    page = desk.follow(answer).text
+    assert shown(page) == {camp} and "It is hidden" in page or "Hidden" in page
+    page = desk.press(v="notices", do="notice", text="Please leave", at=names[1]).text
+    assert "It is up." in page and "Only at <bdi>Camp &lt;1&gt; &amp; bar</bdi>" in page
+    page = desk.press(v="notices", do="notice", text="Everywhere").text
+    assert page.count("Only at") == 1
+    with desk.daemon.administrator() as operator:
+        assert [(one.text, one.place) for one in operator.call(pb.Notice()).notices] == [
+            ("Please leave", names[1]), ("Everywhere", "")]
+    refused = desk.press(v="notices", do="notice", text="x", at="Bar").text
+    assert "has this name of a place" in refused and 'value="x"' in refused
+
+
+def test_no_choice_without_places(make_desk):
+    desk = make_desk()
+    desk.log_in()
+    for view in ("", "all", "notices"):
+        assert "All places" not in desk.look(view=view, where="Bar").text
 
 
 def test_closed_says_until_when(make_desk):

@@ -124,7 +124,9 @@ static void write_all(struct html *html, const struct desk *desk)
 TEST(test_every_text)
 {
     for (size_t i = 0; i < lang_count(); i++) {
-        const struct desk desk = {.lang = lang_at(i),
+        const struct desk desk = {.places = "",
+                                  .where = "",
+                                  .lang = lang_at(i),
                                   .language = lang_tag(lang_at(i)),
                                   .title = EVIL,
                                   .key = "01",
@@ -193,8 +195,13 @@ TEST(test_the_worst_lists)
     static char words[1001];
     static struct hearsay_report_reason reasons[REASONS];
     static struct hearsay_reported_message all[MESSAGES];
-    const struct desk desk = {
-        .lang = lang_find("ar"), .language = "ar", .title = "x", .key = "01", .token = "0"};
+    const struct desk desk = {.places = "",
+                              .where = "",
+                              .lang = lang_find("ar"),
+                              .language = "ar",
+                              .title = "x",
+                              .key = "01",
+                              .token = "0"};
     struct html html;
 
     memset(words, '\'', sizeof(words) - 1);
@@ -238,8 +245,13 @@ TEST(test_nothing_is_hidden)
     static const struct hearsay_report_reason reasons[] = {
         {HEARSAY_REPORT_SPAM, {reason, sizeof(reason) - 1}}};
     static char text[3000];
-    const struct desk desk = {
-        .lang = lang_find("en"), .language = "en", .title = "x", .key = "01", .token = "0"};
+    const struct desk desk = {.places = "",
+                              .where = "",
+                              .lang = lang_find("en"),
+                              .language = "en",
+                              .title = "x",
+                              .key = "01",
+                              .token = "0"};
     struct hearsay_reported_message both[2] = {reported_of(reasons, 1), reported_of(NULL, 0)};
     struct html html;
 
@@ -261,8 +273,13 @@ TEST(test_nothing_is_hidden)
 /* Enter in the field of the reason presses the first button of its form: that one must remove. */
 TEST(test_enter_removes)
 {
-    const struct desk desk = {
-        .lang = lang_find("en"), .language = "en", .title = "x", .key = "01", .token = "0123"};
+    const struct desk desk = {.places = "",
+                              .where = "",
+                              .lang = lang_find("en"),
+                              .language = "en",
+                              .title = "x",
+                              .key = "01",
+                              .token = "0123"};
     struct hearsay_reported_message one = reported_of(NULL, 0);
     struct html html;
 
@@ -301,7 +318,9 @@ TEST(test_enter_removes)
 TEST(test_all_messages)
 {
     static const char place[] = "id=\"m-07070707070707070707070707070707\"";
-    struct desk desk = {.lang = lang_find("en"),
+    struct desk desk = {.places = "",
+                        .where = "",
+                        .lang = lang_find("en"),
                         .language = "en",
                         .title = "x",
                         .key = "01",

@@ -417,7 +417,7 @@ def good_messages():
         ("reported", "request", 23, "reported", {}),
         ("reported, every field", "request", 24, "reported",
          {"host": "a", "limit": 3, "pending": True, "withheld": True, "all": True,
-          "after": bytes(9)}),
+          "after": bytes(9), "place": "Bühne 1"}),
         ("ban, a payload", "request", 25, "ban", {"payload_hash": TOKEN}),
         ("ban, a filter", "request", 26, "ban",
          {"host": "a", "filter": a, "max_distance": 250000}),

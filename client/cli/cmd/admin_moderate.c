@@ -16,6 +16,7 @@ struct moderate_options {
     bool ban;
     int why; /* index in moderate_whys */
     const char *reason;
+    const char *place;
     uint32_t count;
 };
 
@@ -32,6 +33,8 @@ static const struct args_option list_options[] = {
              "all but removed ones, the newest first, whether reported or not"),
     ARGS_RANGE("count", 'k', ARGS_NUMBER, struct moderate_options, count, "N", 1, UINT32_MAX,
                "so many at most (no limit)"),
+    ARGS_ROW("place", 0, ARGS_TEXT, struct moderate_options, place, "NAME",
+             "those that were left at this place, by its name in here_map"),
     ARGS_ROW("host", 0, ARGS_TEXT, struct moderate_options, host, "HOST",
              "where they are (the first host)"),
     ARGS_ROW("json", 0, ARGS_FLAG, struct moderate_options, json, NULL,
@@ -207,7 +210,8 @@ static int list_run(struct cli *cli, void *options)
                                                    .limit = chosen->count,
                                                    .pending = chosen->pending,
                                                    .withheld = chosen->hidden,
-                                                   .all = chosen->all}};
+                                                   .all = chosen->all,
+                                                   .place = hearsay_text(chosen->place)}};
     if (chosen->pending + chosen->reported + chosen->hidden + chosen->all > 1) {
         return cli_misuse(
             cli, "--reported, --pending, --hidden and --all are different lists: choose one");
@@ -225,6 +229,7 @@ const struct cli_command command_admin_list = {
                "newest first; one that was hidden and is shown again counts as new. Decide with\n"
                "admin restore, admin hide or admin remove.\n",
     .examples = "  hearsay admin list\n"
+                "  hearsay admin list --all --place 'Main stage'\n"
                 "  hearsay admin list --all --count 20\n"
                 "  hearsay admin list --pending --json\n",
     CLI_OPTIONS(list_options, struct moderate_options),

@@ -42,6 +42,7 @@ static bool fill_notice(const struct desk *desk, const struct desk_act *act,
     } else {
         notice.text = hearsay_text(act->text);
         notice.lang = hearsay_text(act->lang);
+        notice.place = hearsay_text(act->at);
         if (act->until != NULL && form_read_number(act->until, NOTICE_SECONDS_MAX, &value)) {
             notice.until_ms = desk->now_ms + (int64_t)value * 1000;
         }

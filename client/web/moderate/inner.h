@@ -28,6 +28,11 @@ void desk_form_begin(struct html *html, const struct desk *desk, const char *cla
 void desk_turn_begin(struct html *html, const struct desk *desk, const char *class_name,
                      const char *name, const char *place);
 
+/* Writes a choice of a place, with its label, where places have names: a field `name` with the
+ * names and, for no value, the text of `key_all`. `chosen` may be "". */
+void desk_places(struct html *html, const struct desk *desk, const char *name, const char *key_all,
+                 const char *chosen);
+
 /* The name of the element of a message in the list of all messages. */
 void desk_name_place(const char *id, char out_place[DESK_PLACE_BYTES]);
 

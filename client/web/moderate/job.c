@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/web/moderate/job.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include <sodium.h>
@@ -103,8 +104,8 @@ static int job_write_list(struct job *job, struct hearsay *server, enum desk_lis
         }
         size_t shown =
             desk_list(&job->html, &job->desk, list, request->reported.after.data == NULL, found);
-        if (found->total == 0 || shown == found->message_count) {
-            *total += found->total;
+        if (found->message_count == 0 || shown == found->message_count) {
+            *total += found->message_count;
             return HEARSAY_OK;
         }
         html_cut(&job->html, before); /* so that the button leads to the messages behind these */
@@ -126,7 +127,9 @@ static int job_write_lists(struct job *job, struct hearsay *server, struct hears
     if (rc == HEARSAY_OK && view == DESK_VIEW_DECIDE) {
         desk_board(&job->html, &job->desk, &response->accepting);
     }
-    request = (struct hearsay_request){.kind = HEARSAY_REQUEST_REPORTED, .reported.host = host};
+    const char *where = job->desk.where[0] != '\0' ? job->desk.where : NULL;
+    request = (struct hearsay_request){.kind = HEARSAY_REQUEST_REPORTED,
+                                       .reported = {.host = host, .place = hearsay_text(where)}};
     for (int list = DESK_REPORTED; list < DESK_LISTS && rc == HEARSAY_OK; list++) {
         enum desk_view alone = (enum desk_view)(DESK_VIEW_REPORTED + list);
 
@@ -197,6 +200,51 @@ static int job_connect(struct job *job, struct hearsay **out_server)
     return rc;
 }
 
+/* Copies the names of the host's places. One that was chosen and that is no more does not count. */
+static int take_places(struct job *job, const struct hearsay_here_labels *here)
+{
+    char *at = malloc(here->place_count * VIEW_PLACE_NAME_BYTES + 1);
+
+    job->places = at;
+    if (at == NULL) {
+        return HEARSAY_ERR_NOMEM;
+    }
+    for (size_t i = 0; i < here->place_count; i++) {
+        const char *name = here->places[i].text;
+
+        if (job->act.where != NULL && strcmp(job->act.where, name) == 0) {
+            job->desk.where = job->act.where;
+        }
+        at = stpcpy(at, name);
+        *at++ = '\n';
+    }
+    *at = '\0';
+    job->desk.places = job->places;
+    return HEARSAY_OK;
+}
+
+/* Asks for the names of the host's places, for the views that have a use for them. On failure sets
+ * the notice. */
+static int job_read_places(struct job *job, struct hearsay *server)
+{
+    const char *name = job->config->host;
+    const struct hearsay_request request = {
+        .kind = HEARSAY_REQUEST_HERE,
+        .here = {.host = hearsay_text(name[0] != '\0' ? name : NULL), .places = true}};
+    const struct hearsay_response *response = NULL;
+    int rc = job->desk.view <= DESK_VIEW_NOTICES
+                 ? hearsay_ask(server, &request, ACT_CALL_MS, &response, &job->error)
+                 : HEARSAY_OK;
+
+    if (rc == HEARSAY_OK && response != NULL) {
+        rc = take_places(job, &response->here_labels);
+        job->lacks_memory = rc != HEARSAY_OK;
+    } else if (rc != HEARSAY_OK) {
+        job->notice = act_notice(&job->error);
+    }
+    return rc;
+}
+
 void job_do(struct job *job)
 {
     struct hearsay *server = NULL;
@@ -214,6 +262,9 @@ void job_write_page(struct job *job)
     struct desk_notice *notice = &job->notice;
     int rc = job_connect(job, &server);
 
+    if (rc == HEARSAY_OK) {
+        rc = job_read_places(job, server);
+    }
     /* What was pressed in the list of all messages is answered there, where the browser goes. */
     bool is_list = job->desk.view < DESK_VIEW_NOTICES;
     bool is_below = rc == HEARSAY_OK && job->act.page != NULL &&

@@ -28,6 +28,7 @@ struct job {
     const char *ticket;   /* of that form, if it was right; NULL: none */
     struct desk_act act;
     struct desk desk;
+    char *places; /* owned: of desk.places; NULL: none */
     char token[LOGIN_TEXT_BYTES];
     char key[LOGIN_PAGE_KEY_BYTES];
     char hash[WEB_CONFIG_HASH_BYTES]; /* of the right password, when the check began */

@@ -334,18 +334,20 @@ size_t desk_list(struct html *html, const struct desk *desk, enum desk_list list
     static const struct turn turns[DESK_LISTS] = {
         {"q", "0", "list-0"}, {"q", "1", "list-1"}, {"q", "2", "list-2"}};
 
-    if (found->total == 0) {
+    /* Of one place nobody knows how many there are. */
+    uint64_t total = found->total > 0 ? found->total : found->message_count;
+    if (total == 0) {
         return 0;
     }
     html_raw(html, "<section");
     html_attribute(html, "id", turns[list].place);
     html_raw(html, ">\n<h2>");
-    lang_write_count(html, desk->lang, headings[list], found->total);
+    lang_write_count(html, desk->lang, headings[list], total);
     html_raw(html, "</h2>\n");
     size_t shown = write_items(html, desk, found, LIST_BYTES * ((size_t)list + 1), NULL);
-    if (is_first && found->total > shown) {
+    if (is_first && total > shown) {
         html_raw(html, "<p class=\"soft\">");
-        lang_write_count(html, desk->lang, "moderate.rest", found->total - shown);
+        lang_write_count(html, desk->lang, "moderate.rest", total - shown);
         html_raw(html, "</p>\n");
     }
     write_turn(html, desk, &turns[list], &found->next, "moderate.next");

@@ -23,7 +23,7 @@
 enum {
     TOKEN_DIGITS = LOGIN_TEXT_BYTES - 1,
     PAGE_DIGITS_MAX = 2 * HEARSAY_CURSOR_BYTES + 1, /* of a page of a list, in an address */
-    LOCATION_BYTES = 256 + 2 * PAGE_DIGITS_MAX,
+    LOCATION_BYTES = 256 + 2 * PAGE_DIGITS_MAX + 3 * VIEW_PLACE_NAME_BYTES,
     HASH_MORE_BYTES = 64 * 1024, /* that libsodium allocates beside the memory of the hash */
     BUSY_SECONDS = 1
 };
@@ -71,6 +71,7 @@ static void job_free(struct job *job)
     html_deinit(&job->html);
     sodium_memzero(job->body, job->body_bytes); /* a password may be there */
     free(job->body);
+    free(job->places);
     free(job);
 }
 
@@ -113,6 +114,16 @@ static bool is_plain(const char *page)
            (strcmp(page, DESK_NEWEST) == 0 || strspn(page, "0123456789abcdef") == strlen(page));
 }
 
+/* Writes the field with the name of a place, at the end of an address. */
+static void add_where(const char *where, char *out)
+{
+    out = stpcpy(out, "&where=");
+    for (; *where != '\0'; where++) {
+        out += html_url_byte(*where, out);
+    }
+    *out = '\0';
+}
+
 /* Leads to the page from which a form was sent. */
 static void answer_page(struct job *job)
 {
@@ -129,7 +140,10 @@ static void answer_page(struct job *job)
         used += (size_t)snprintf(location + used, sizeof(location) - used, "&p=%s", act->page);
     }
     if (is_plain(act->list_page)) {
-        (void)snprintf(location + used, sizeof(location) - used, "&q=%s", act->list_page);
+        used += (size_t)snprintf(location + used, sizeof(location) - used, "&q=%s", act->list_page);
+    }
+    if (act->where != NULL && strlen(act->where) < VIEW_PLACE_NAME_BYTES) {
+        add_where(act->where, location + used);
     }
     job_redirect(job, location);
 }
@@ -409,6 +423,8 @@ static void read_fields(struct job *job, const struct form *form)
         .text = find_value(form, "text"),
         .until = find_value(form, "until"),
         .lang = find_value(form, "lang"),
+        .at = find_value(form, "at"),
+        .where = find_value(form, "where"),
         .number = find_value(form, "number"),
         .what = find_value(form, "what"),
     };
@@ -440,7 +456,8 @@ static void take_address(struct job *job, const struct form *query, struct login
     const char *number = find_value(query, "n");
     uint64_t said = 0;
 
-    job->act = (struct desk_act){.page = job->act.page, .list_page = job->act.list_page};
+    job->act = (struct desk_act){
+        .page = job->act.page, .list_page = job->act.list_page, .where = job->act.where};
     if (entry == NULL) {
         bool has_left = find_value(query, "left") != NULL;
 
@@ -520,6 +537,8 @@ static struct job *job_new(struct moderate *moderate, struct http_exchange *exch
         .key = job->key,
         .session_s = moderate->config.session_s,
         .page = DESK_NEWEST,
+        .places = "",
+        .where = "",
     };
     return job;
 }

@@ -76,6 +76,11 @@ static void write_notice(struct html *html, const struct desk *desk,
     if (notice->lang.text != NULL) {
         html_between(html, "<span><bdi>", notice->lang.text, "</bdi></span>\n");
     }
+    if (notice->place.text != NULL) {
+        html_raw(html, "<b>");
+        lang_write(html, desk->lang, "moderate.only_at", notice->place.text, NULL);
+        html_raw(html, "</b>\n");
+    }
     html_raw(html, "</p>\n");
     desk_form_begin(html, desk, "acts", NULL);
     desk_hidden(html, "number", number);
@@ -137,6 +142,9 @@ void desk_notices(struct html *html, const struct desk *desk, const struct hears
     html_raw(html, ">\n");
     write_ends(html, desk);
     write_languages(html, desk);
+    if (desk->places[0] != '\0') {
+        desk_places(html, desk, "at", "moderate.all_places", "");
+    }
     lang_write_element(html, desk->lang, "p", "help", "moderate.notice_help");
     desk_button(html, desk, "button", "notice", "moderate.put_up");
     html_raw(html, "</form>\n</section>\n");

@@ -76,6 +76,7 @@ void desk_form_begin(struct html *html, const struct desk *desk, const char *cla
     html_raw(html, ">\n");
     desk_hidden(html, "l", desk->language);
     desk_hidden(html, "v", desk_view_name(desk->view));
+    desk_hidden(html, "where", desk->where);
 }
 
 void desk_turn_begin(struct html *html, const struct desk *desk, const char *class_name,
@@ -85,6 +86,29 @@ void desk_turn_begin(struct html *html, const struct desk *desk, const char *cla
     html_attribute(html, "class", class_name);
     html_raw(html, ">\n");
     desk_hidden(html, "l", desk->language);
+    desk_hidden(html, "where", desk->where);
+}
+
+void desk_places(struct html *html, const struct desk *desk, const char *name, const char *key_all,
+                 const char *chosen)
+{
+    char place[VIEW_PLACE_NAME_BYTES];
+
+    html_between(html, "<label for=\"", name, "\">");
+    lang_write_between(html, desk->lang, "", "moderate.where", "</label>\n<select");
+    html_attribute(html, "name", name);
+    html_attribute(html, "id", name);
+    lang_write_between(html, desk->lang, ">\n<option value=\"\">", key_all, "</option>\n");
+    for (const char *at = desk->places; *at != '\0';) {
+        size_t length = strcspn(at, "\n");
+
+        (void)snprintf(place, sizeof(place), "%.*s", (int)length, at);
+        html_raw(html, "<option");
+        html_attribute(html, "value", place);
+        html_between(html, strcmp(place, chosen) == 0 ? " selected>" : ">", place, "</option>\n");
+        at += length + 1;
+    }
+    html_raw(html, "</select>\n");
 }
 
 void desk_name_place(const char *id, char out_place[DESK_PLACE_BYTES])
@@ -136,6 +160,10 @@ static void write_links(struct html *html, const struct desk *desk, const char *
         if (desk->language[0] != '\0') {
             html_between(html, "?l=", desk->language, "");
         }
+        if (desk->where[0] != '\0' && views[i] < DESK_VIEW_NOTICES) {
+            html_raw(html, desk->language[0] != '\0' ? "&amp;where=" : "?where=");
+            html_url(html, desk->where, strlen(desk->where));
+        }
         bool is_current = current == DESK_VIEWS
                               ? views[i] == desk->view ||
                                     (views[i] == DESK_VIEW_DECIDE && desk->view < DESK_VIEW_NOTICES)
@@ -145,6 +173,19 @@ static void write_links(struct html *html, const struct desk *desk, const char *
         html_raw(html, "</a></li>\n");
     }
     html_raw(html, "</ul></nav>\n");
+}
+
+/* Writes what chooses the place whose messages are shown. */
+static void write_filter(struct html *html, const struct desk *desk)
+{
+    struct desk all = *desk;
+
+    all.where = "";
+    desk_turn_begin(html, &all, "row", desk_view_name(desk->view), NULL);
+    html_raw(html, "<div>\n");
+    desk_places(html, desk, "where", "moderate.all_places", desk->where);
+    lang_write_between(html, desk->lang, "</div>\n<button class=\"chip\">", "moderate.filter",
+                       "</button>\n</form>\n");
 }
 
 static void write_views(struct html *html, const struct desk *desk)
@@ -158,6 +199,9 @@ static void write_views(struct html *html, const struct desk *desk)
     if (desk->view < DESK_VIEW_NOTICES) {
         write_links(html, desk, "moderate.kinds", kinds, sizeof(kinds) / sizeof(kinds[0]),
                     desk->view);
+        if (desk->places[0] != '\0') {
+            write_filter(html, desk);
+        }
     }
 }
 
@@ -213,6 +257,8 @@ static void keep_act(struct html *html, const struct desk_act *act)
     desk_hidden(html, "text", act->text);
     desk_hidden(html, "until", act->until);
     desk_hidden(html, "lang", act->lang);
+    desk_hidden(html, "at", act->at);
+    desk_hidden(html, "where", act->where);
     desk_hidden(html, "number", act->number);
     desk_hidden(html, "what", act->what);
     desk_hidden(html, "p", act->page);
@@ -233,6 +279,7 @@ void desk_end(struct html *html, const struct desk *desk, const struct desk_act 
     html_raw(html, " class=\"tools\">\n");
     if (is_in) {
         desk_hidden(html, "p", desk->page);
+        desk_hidden(html, "where", desk->where);
     } else {
         desk_hidden(html, "v", desk_view_name(desk->view));
         keep_act(html, act);

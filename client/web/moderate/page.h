@@ -5,6 +5,7 @@
 #include "client/hearsay.h"
 #include "client/web/html.h"
 #include "client/web/lang.h"
+#include "client/web/view.h"
 
 /* What the page says above everything: a key of the languages, with {0} for the value. */
 struct desk_notice {
@@ -29,6 +30,8 @@ struct desk_act {
     const char *text;   /* of a new notice */
     const char *until;  /* after how many seconds it ends, as digits */
     const char *lang;   /* of its text */
+    const char *at;     /* the place where alone it is shown */
+    const char *where;  /* the place whose messages the page shows */
     const char *number; /* of a notice */
     const char *what;   /* a ban: 't' and the hash of a payload, or 'c' and a filter, as digits */
 };
@@ -67,7 +70,9 @@ struct desk {
      * how many are left out, and the number of the oldest one of the page before */
     const char *page;
     enum desk_view view;
-    int64_t now_ms; /* of hearsayd */
+    const char *places; /* names of the host's places, a line feed behind each; "": none has one */
+    const char *where;  /* the one whose messages are shown; "": all messages */
+    int64_t now_ms;     /* of hearsayd */
     bool is_clock_trusted;
 };
 

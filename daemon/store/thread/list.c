@@ -32,7 +32,7 @@ static int keep_listed(struct persist_read *read, sqlite3_stmt *statement, size_
     if (rc != SQLITE_OK) {
         return rc;
     }
-    message.filter_bytes = 0; /* the list has no filters */
+    message.filter_bytes = read->page_filters ? message.filter_bytes : 0;
     *bytes += store_keep_bytes(&message) + (size_t)sqlite3_column_bytes(statement, COLUMN_REASONS);
     if (read->entry_count > 0 && *bytes > read->page_bytes_limit) {
         return SQLITE_ROW;
