@@ -16,7 +16,7 @@ TREE = os.path.join(HERE, "tree.txt")
 
 MASKS = (
     (r"\b[A-Z2-7]{26}\b", "CODE"),
-    (r"(http://[a-z.]+):\d+", r"\1:PORT"),
+    (r"(http://[a-z.]+|\blan):\d+", r"\1:PORT"),
     (r"\?p=[0-9a-f]{6}", "?p=STORE"),
     (r"just now|\d+ min ago", "AGO"),
     (r"\bin \d+ (min|h|days?)\b", "IN TIME"),
