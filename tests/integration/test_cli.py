@@ -154,7 +154,7 @@ def test_a_query_is_by_phi(cli, client, rng):
         assert result.id.hex() == told["id"]
         (line,) = cli.json_lines("query", *on, "-k", "1", *args)
         assert line.pop("type") == "text/plain" and line == expected_json(result)
-        assert (result.distance < 780_000) == (metric == pb.PHI)
+        assert (result.distance < 772_500) == (metric == pb.PHI)
 
 
 def test_a_context_that_is_too_full_is_told_of(make_daemon):

@@ -37,7 +37,7 @@ def test_welcome_says_what_is_served(client):
     assert list(welcome.capabilities) == SERVED
     assert welcome.agent.startswith("hearsayd/")
     assert [(h.name, h.profile) for h in welcome.hosts] == [("default", wire.PROFILE)]
-    assert welcome.hosts[0].suggested_max_distance == 780_000
+    assert welcome.hosts[0].suggested_max_distance == 772_500
     assert not welcome.hosts[0].HasField("epoch"), "absent: epoch 0"
 
 

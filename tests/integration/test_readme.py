@@ -301,7 +301,10 @@ def is_endless(line):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_examples_of_the_help(make_daemon, tmp_path, command):
     """Each line of `hearsay COMMAND --help` runs, with what it names. A query may find nothing (exit code 1)."""
-    daemon = make_daemon("[host default]\nreplicate = yes\n[host cafe]\n", start=False).make_local().start()
+    places = tmp_path / "places"
+    places.write_text("192.0.2.0/24 = place:main | Main stage\n")
+    daemon = make_daemon(f"[host default]\nreplicate = yes\nhere_map = {places}\n[host cafe]\n", start=False)
+    daemon.make_local().start()
     shell = Shell(daemon, tmp_path)
     prepare(shell, daemon)
     lines = examples(help_of(*shlex.split(command)))
