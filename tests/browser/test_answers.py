@@ -86,7 +86,7 @@ def test_own_answers_and_those_to_others_are_no_news(phone, place):
 
 
 def test_an_open_message_gets_answers(phone, place):
-    """Nothing moves until its reader wants it; the draft stays; what is taken back goes."""
+    """Nothing moves until its reader wants it; the draft stays; what is taken back goes with the next load."""
     parent = fields_of(place.leave("a question", source=OTHER).text, "/withdraw")["id"]
     phone.open(place, f"/m/{parent}")
     assert "Answers" not in [heading.text for heading in phone.all("h2")]
@@ -105,14 +105,17 @@ def test_an_open_message_gets_answers(phone, place):
     place.answer(parent, "three", source=OTHER)
     phone.until(lambda: phone.text("#new") == "1 new answer", "the button")
     assert place.post("/withdraw", left[0], "127.0.0.7").status == 200
-    phone.until(lambda: phone.messages == ["two"], "one answer goes", 60)
+    phone.until(lambda: not phone.has("#new"), "there are as many as before")
+    place.answer(parent, "four", source=OTHER)
+    phone.until(lambda: phone.text("#new") == "1 new answer", "the button")
+    assert phone.messages == ["one", "two"]
     phone.find("#new").click()
-    phone.until(lambda: phone.messages == ["two", "three"], "the third answer")
+    phone.until(lambda: phone.messages == ["two", "three", "four"], "the new answers")
     assert phone.driver.switch_to.active_element.text.startswith("three")
     phone.find("#text").send_keys("wer")
     phone.follow("form#leave button")
     phone.wait_left()
-    assert phone.messages == ["two", "three", "half an answer"]
+    assert phone.messages == ["two", "three", "four", "half an answer"]
     phone.check_log()
 
 

@@ -76,6 +76,7 @@ class EvilEvents(Evil):
     """Its stream tells of whatever lets a page ask for more, and ends."""
 
     asked = []  # all that browsers sent
+    known = ()  # ids of messages that evil has read at the other place
 
     def do_GET(self):
         self.asked.append(f"{self.requestline}\n{self.headers}")
@@ -88,7 +89,8 @@ class EvilEvents(Evil):
         self.wfile.write(b"retry: 3000\n\n")
         for kind in ("message", "out", "look", "gone"):
             self.wfile.write(f'event: {kind}\ndata: {{"id": "{"0" * 32}"}}\n\n'.encode())
-        self.wfile.write(f'event: answers\ndata: {{"{"0" * 32}": 7, "": 7, "undefined": 7}}\n\n'.encode())
+        counts = dict.fromkeys(("0" * 32, "", "undefined", *self.known), 7)
+        self.wfile.write(f"event: answers\ndata: {json.dumps(counts)}\n\n".encode())
         self.close_connection = True
 
 
@@ -115,8 +117,8 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 @contextlib.contextmanager
-def evil_at(door, links="", kind=Evil):
-    handler = type("Handler", (kind,), {"links": links, "asked": []})
+def evil_at(door, links="", kind=Evil, known=()):
+    handler = type("Handler", (kind,), {"links": links, "asked": [], "known": known})
     server = Server(door, handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
@@ -186,11 +188,11 @@ def test_evil_is_not_told_what_was_left_or_read(phone, make_place, door, page):
     if page == "message":
         phone.follow("#answered")
     place.stop()
-    with evil_at(door, kind=EvilEvents) as evil:
+    with evil_at(door, kind=EvilEvents, known=ids) as evil:
         asked = evil.RequestHandlerClass.asked
         # Between two streams are 3 s. By then a page has done what it does for events.
         phone.until(lambda: sum("GET /events" in one for one in asked) > 1, "two streams")
-        for secret in (code, *ids):
+        for secret in (code, *ids, "p="):  # `p`: digits of the store of A
             assert secret not in "".join(asked)
     phone.driver.get_log("browser")
 

@@ -135,7 +135,9 @@ static void message_write_answers(struct html *html, const struct page *page,
     } else if (message->form != NULL || (answers != NULL && answers->count > 0)) {
         bool is_empty = answers == NULL || answers->count == 0; /* the script may fill it */
 
-        html_raw(html, is_empty ? "<section hidden>\n" : "<section>\n");
+        html_raw(html, "<section data-answers=\"");
+        html_number(html, message->message->answer_count);
+        html_raw(html, is_empty ? "\" hidden>\n" : "\">\n");
         lang_write_element(html, page->lang, "h2", NULL, "answers.heading");
         page_write_items(html, page, answers, false);
         html_raw(html, "</section>\n");

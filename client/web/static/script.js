@@ -323,7 +323,7 @@
       keptAdd('seen', id);
     }
     if (secret.codes[shown]) {
-      secret.read[shown] = list.children.length;
+      secret.read[shown] = counted;
     }
     keptWrite();
     return new Set(isFirst ? [] : fresh);
@@ -333,10 +333,12 @@
 
   const waiting = new Set(); // ids of new messages that are not in the list
   const answered = byId('answered');
-  const answers = {}; // by the ids of messages that were left in this tab: how many answers there are
+  let answers = {}; // by the ids of messages that were left in this tab: how many answers there are
+  let counted = list && Number(list.parentNode.dataset.answers); // how many answers the page of a message is of
+  let more = 0; // and how many have come since
 
   function newShow() {
-    const count = waiting.size;
+    const count = waiting.size + more;
     const ids = Object.keys(answers).filter((id) => answers[id] > (secret.read[id] || 0));
     const unread = ids.reduce((sum, id) => sum + answers[id] - (secret.read[id] || 0), 0);
     document.title = count + unread ? '(' + (count + unread) + ') ' + title : title;
@@ -423,6 +425,8 @@
       list.after(document.adoptNode(nextOlder.parentElement));
     }
     waiting.clear();
+    more = 0;
+    counted = Number(next.parentNode.dataset.answers);
     newShow();
     itemsUpdate(itemsSee());
     timesUpdate();
@@ -430,10 +434,11 @@
 
   // Shows what waits, and moves the focus there: the button goes away.
   function newTake() {
-    const ids = new Set(waiting);
+    const old = new Set([...list.children].map(itemId));
     listLoad((page, next) => {
       listReplace(page, next);
-      const first = [...list.children].find((item) => ids.has(itemId(item))) || list.querySelector('li:not([hidden])');
+      const items = [...list.querySelectorAll('li:not([hidden])')];
+      const first = items.find((item) => !old.has(itemId(item))) || items[0];
       if (first) {
         first.tabIndex = -1;
         first.focus();
@@ -512,11 +517,11 @@
   }
 
   // How many answers messages have. The place tells it of all messages; which of them were left in this tab, the tab
-  // tells nobody. The page of a message asks for nothing else by itself, as its address might be sent to another place:
-  // only its own place knows the id.
+  // tells nobody. The page of a message asks for nothing by itself, since its address might be sent to another place,
+  // which may know the ids of this one.
   function answersTake(counts) {
-    if (!isList && counts[shown] >= 0 && counts[shown] !== list.children.length + waiting.size) {
-      setTimeout(listCheck, 2000 * Math.random());
+    if (!isList && counts[shown] >= 0) {
+      more = Math.max(0, counts[shown] - counted);
     }
     for (const id of Object.keys(secret.codes)) {
       if (isList && counts[id] >= 0) {
@@ -550,6 +555,7 @@
       return;
     }
     const query = new URLSearchParams(location.search);
+    query.delete('p'); // says where the phone was
     if (last) {
       query.set('last', last);
     } else if (isList) {
@@ -565,6 +571,8 @@
         isLost = false;
         say('');
       }
+      answers = {}; // a new stream tells of all that have answers
+      newShow();
       clearTimeout(timer);
       timer = isList && setTimeout(listCheck, 20000 + 20000 * Math.random());
     });
@@ -574,8 +582,8 @@
       isLive = false;
       lostNote();
       if (mine.readyState === EventSource.CLOSED && source === mine) {
-        source = null; // refused: too many streams
-        setTimeout(liveOpen, 60000);
+        source = null; // refused: too many streams, or hearsayd is away
+        setTimeout(liveOpen, 10000 + 30000 * Math.random());
       }
     });
     if (!isList) {
@@ -725,7 +733,7 @@
     }
     const who = byId('who');
     if (who && says) {
-      who.textContent = says.textContent;
+      childrenReplace(who, [...says.childNodes].map((node) => document.adoptNode(node)));
     }
   }
 
@@ -826,7 +834,12 @@
     button.addEventListener('click', newTake);
     document.addEventListener('visibilitychange', () => document.hidden ? liveClose() : liveOpen());
     addEventListener('pagehide', liveClose);
-    addEventListener('pageshow', liveOpen);
+    addEventListener('pageshow', (event) => {
+      if (event.persisted) { // other pages of the tab have written since
+        keptRead();
+      }
+      liveOpen();
+    });
     liveOpen();
   }
 })();
