@@ -11,8 +11,32 @@
 enum {
     WELCOME_BYTES = 1024, /* upper bound of the bytes of Welcome without its hosts */
     /* upper bound of the bytes of a host in Welcome, without its name, profile and here labels */
-    HOST_BYTES = 192
+    HOST_BYTES = 192,
+    HERE_BYTES = 64 /* upper bound of the bytes of HereLabels without labels and names */
 };
+
+/* Bytes of labels in a frame, counted as here_frame_bytes does. */
+static size_t labels_bytes(const struct hearsay_text *labels, size_t count)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        bytes += labels[i].length + HERE_LABEL_FRAME_BYTES;
+    }
+    return bytes;
+}
+
+/* Leaves out the last names of places that the frame of an answer has no room for. */
+static void fit_places(struct hearsay_here_labels *answer, size_t frame_bytes)
+{
+    size_t used = HERE_BYTES + answer->name.length +
+                  labels_bytes(answer->labels, answer->label_count) +
+                  labels_bytes(answer->places, answer->place_count);
+
+    while (answer->place_count > 0 && used > frame_bytes) {
+        used -= labels_bytes(&answer->places[--answer->place_count], 1);
+    }
+}
 
 void handler_here(struct ask *ask)
 {
@@ -35,6 +59,7 @@ void handler_here(struct ask *ask)
     if (ask->request->here.places) {
         response.here_labels.places = places;
         response.here_labels.place_count = here_map_places(ask->host->here_map, places);
+        fit_places(&response.here_labels, ask->service->config.limits.frame_bytes);
     }
     ask_respond(ask, &response);
 }
@@ -148,17 +173,6 @@ bool handler_is_left_at(const struct host *host, const struct persist_message *m
     return is_known && count > 0 &&
            !lacks_labels(&host->config.profile, filter, labels, count,
                          epoch->number != 0 ? epoch->key : NULL);
-}
-
-/* Bytes of labels in a frame, counted as here_frame_bytes does. */
-static size_t labels_bytes(const struct hearsay_text *labels, size_t count)
-{
-    size_t bytes = 0;
-
-    for (size_t i = 0; i < count; i++) {
-        bytes += labels[i].length + HERE_LABEL_FRAME_BYTES;
-    }
-    return bytes;
 }
 
 void handler_here_welcome(struct service *service, const struct requester *client,

@@ -380,7 +380,8 @@ static bool same_labels(const struct here_map *a, const struct entry *left,
            memcmp(a->text + left->labels, b->text + right->labels, left->labels_bytes) == 0;
 }
 
-/* A name stands for one place: of its lines, those with other labels than the first are marked. */
+/* A name stands for one place: of its lines, those with other labels than the first are marked, and
+ * lines with more names than a map may have. */
 static void places_merge(struct here_map *map, char *out_reason)
 {
     char reason[HERE_MAP_REASON_BYTES];
@@ -391,11 +392,19 @@ static void places_merge(struct here_map *map, char *out_reason)
         const struct entry *first = count > 0 ? &map->places[count - 1].entry : NULL;
 
         if (first == NULL || name_compare(&first->name, &place->name) != 0) {
-            map->places[count++] = map->places[i];
+            if (count < LIMIT_PLACES) {
+                map->places[count++] = map->places[i];
+                continue;
+            }
+            (void)snprintf(reason, sizeof(reason),
+                           "line %u: a map has at most %d names of places, and this is one more",
+                           place->line, LIMIT_PLACES);
+            leave_line_out(map, reason, out_reason);
+            map->entries[map->places[i].at].is_wrong = true;
         } else if (!same_labels(map, first, map, place)) {
             (void)snprintf(reason, sizeof(reason),
                            "line %u: line %u has the same name and other labels; a name is of one "
-                           "place, so give both the same labels",
+                           "place, so give both the same labels in the same order",
                            place->line, first->line);
             leave_line_out(map, reason, out_reason);
             map->entries[map->places[i].at].is_wrong = true;
@@ -576,7 +585,6 @@ size_t here_map_places(const struct here_map *map, struct hearsay_text *out_name
 {
     size_t count = map == NULL ? 0 : map->place_count;
 
-    count = count < LIMIT_PLACES ? count : LIMIT_PLACES;
     for (size_t i = 0; i < count; i++) {
         out_names[i] = map->places[i].entry.name;
     }

@@ -44,7 +44,8 @@ struct here_map;
 /*
  * Makes a table from `text`. A line has a prefix, `=`, and labels with commas between them; then
  * perhaps `|` and a name of 1 to LIMIT_PLACE_NAME_BYTES bytes. A prefix without `/` is one address.
- * Blank lines and lines that begin with `#` are skipped. Lines of one name have the same labels.
+ * Blank lines and lines that begin with `#` are skipped. Lines of one name have the same labels in
+ * the same order, and there are at most LIMIT_PLACES names.
  * `frame_bytes` is the number of bytes that the labels of one line may take in a frame.
  *
  * A wrong line is left out, and so is a prefix that an earlier line has: out_reason
@@ -82,8 +83,7 @@ struct hearsay_text here_map_name(const struct here_map *map, const struct here_
 
 /*
  * Writes the names of all places, each once and in the order of their bytes, to out_names, which
- * has LIMIT_PLACES elements; more are left out. Borrowed from the table. Returns their number.
- * `map` may be NULL.
+ * has LIMIT_PLACES elements. Borrowed from the table. Returns their number. `map` may be NULL.
  */
 size_t here_map_places(const struct here_map *map, struct hearsay_text *out_names);
 

@@ -133,6 +133,21 @@ def test_places_have_names(make_local, tmp_path):
     assert code == 2 and "--memory and --places exclude each other" in err
 
 
+def test_many_places_have_names(make_local, tmp_path):
+    """An answer has as many names as its frame has room for; a map has at most 256."""
+    path = tmp_path / "places"
+    names = [f"{number:03}" + "x" * 61 for number in range(257)]
+    write(path, "".join(f"10.1.{number // 2}.{number % 2} = place:p{number} | {name}\n"
+                        for number, name in enumerate(names)))
+    for frame in (4, 64):
+        daemon = make_local(f"[limits]\npayload = 1K\nframe = {frame}K\n[host lobby]\nhere_map = {path}\n")
+        daemon.wait_log("places: line 257: a map has at most 256 names of places, and this is one more")
+        with daemon.client() as client:
+            told = list(client.call(pb.Here(places=True)).places)
+        assert told == names[:len(told)] and len(told) == (60 if frame == 4 else 256), (frame, len(told))
+        daemon.stop()
+
+
 def test_wrong_labels_in_the_configuration(make_local):
     """A wrong label is named with its line."""
     daemon = make_local("[host lobby]\nhere = geo:u281zd, Coffee\n", start=False)

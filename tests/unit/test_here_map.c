@@ -124,7 +124,7 @@ TEST(a_name_is_of_one_place)
                               &map),
                      0);
     assert_string_equal(reason, "line 2: line 1 has the same name and other labels; a name is of "
-                                "one place, so give both the same labels");
+                                "one place, so give both the same labels in the same order");
     assert_int_equal(here_map_left_out(map), 1);
     assert_int_equal(here_map_count(map), 3);
     assert_place(map, "10.0.0.1", "");
