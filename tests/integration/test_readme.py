@@ -303,7 +303,8 @@ def test_the_examples_of_the_help(make_daemon, tmp_path, command):
     """Each line of `hearsay COMMAND --help` runs, with what it names. A query may find nothing (exit code 1)."""
     places = tmp_path / "places"
     places.write_text("192.0.2.0/24 = place:main | Main stage\n")
-    daemon = make_daemon(f"[host default]\nreplicate = yes\nhere_map = {places}\n[host cafe]\n", start=False)
+    daemon = make_daemon(f"[host default]\nreplicate = yes\nhere = place:bar\nhere_map = {places}\n[host cafe]\n",
+                         start=False)
     daemon.make_local().start()
     shell = Shell(daemon, tmp_path)
     prepare(shell, daemon)
