@@ -46,7 +46,7 @@ struct similar {
     int64_t now_ms;
     void *walk;
     enum phase phase;
-    uint64_t messages;
+    size_t messages;
     uint64_t apart[APART_MORE + 1]; /* number of messages for which most_apart returns 0, 1, ... */
     uint64_t work;                  /* units done in this step */
     struct pieces pieces;           /* PHASE_ADD, PHASE_ASK */
