@@ -94,7 +94,7 @@ static void leave(struct seeker *seeker)
 static void search(struct handler_fixture *fixture, struct seeker *seeker, uint32_t parts)
 {
     static const uint8_t filter[HANDLER_FILTER_BYTES] = {0xff, 0xff};
-    struct hearsay_query_part part[LIMIT_PARTS];
+    struct hearsay_query_part part[LIMIT_PARTS] = {0};
     struct hearsay_request request = {
         .id = 9,
         .name = "query",
