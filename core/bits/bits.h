@@ -45,8 +45,9 @@ enum { BITS_LANE_WORDS = 8, BITS_LANES = 64 * BITS_LANE_WORDS, BITS_PLANES_MAX =
  *   x = (2^15 i - the sum of c * chance + slack) / 2^shift, rounded down, at least 0
  *   v = (the sum of c (whole - c * loss)) / 2^shift, rounded down
  *
- * and the filter passes a floor f above 0 if i is not 0 and x^2 >= v * factor / 2^down, rounded
- * down, where factor / 2^down is f * scale / 2^(shift + 8), rounded down to 15 bits (bits_factor).
+ * and the filter passes a floor f above 0 if i is at least f * scale / 2^23 and x^2 >= v * factor /
+ * 2^down, rounded down, where factor / 2^down is f * scale / 2^(shift + 8), rounded down to 15 bits
+ * (bits_factor). The kernel looks at the set bits of a block only if a filter has such an i.
  * x and v are below 2^15, and core/index/probe.c chooses the numbers so that a filter passes if its
  * phi has this floor.
  */
@@ -371,14 +372,18 @@ static inline void bits_fetch(const struct bits_list *list, const struct bits_sc
 struct bits_factor {
     uint32_t factor;  /* below 2^15 */
     uint32_t down;    /* at most 15 */
-    uint32_t overlap; /* the least overlap: 1, or 0 for the floor 0 */
+    uint32_t overlap; /* the least overlap, at most 2^11; 0 for the floor 0 */
 };
 
 static inline struct bits_factor bits_factor(const struct bits_phi *phi, uint32_t floor)
 {
-    enum { UNIT_SHIFT = 8, DOWN_MOST = 15 };
-    uint64_t product = ((uint64_t)floor * phi->scale) << DOWN_MOST >> (phi->shift + UNIT_SHIFT);
-    struct bits_factor made = {0, DOWN_MOST, floor > 0};
+    enum { UNIT_SHIFT = 8, DOWN_MOST = 15, OVERLAP_SHIFT = 23 };
+    uint64_t least = (uint64_t)floor * phi->scale;
+    uint64_t product = least << DOWN_MOST >> (phi->shift + UNIT_SHIFT);
+    struct bits_factor made = {0, DOWN_MOST,
+                               (uint32_t)((least + (1 << OVERLAP_SHIFT) - 1) >> OVERLAP_SHIFT)};
+
+    made.overlap = floor > 0 && made.overlap == 0 ? 1 : made.overlap;
 
     while (product >> BITS_SIZED_SHIFT != 0) {
         product >>= 1;

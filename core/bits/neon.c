@@ -154,6 +154,9 @@ static inline uint32x4_t reaching_phi_half(uint32x4_t counts, const uint16_t *ca
 static inline uint32_t reaching_phi(lane_counts counts, const uint16_t *cardinalities,
                                     const struct phi_test *test)
 {
+    if (vmaxvq_u32(vmaxq_u32(counts.low, counts.high)) < test->least.overlap) {
+        return 0;
+    }
     return lane_mask(reaching_phi_half(counts.low, cardinalities, test),
                      reaching_phi_half(counts.high, cardinalities + BITS_BLOCK / 2, test));
 }

@@ -60,6 +60,19 @@ bool walk_keep_containing(struct walk *walk, const struct tree_node *node, uint6
     return any != 0;
 }
 
+/* Whether bounds leave out messages without bits in a section that is asked for: see walk_least. */
+static bool is_for_filled(const struct walk *walk)
+{
+    return walk->probe->phi.count == 1;
+}
+
+const uint8_t *walk_least(const struct walk *walk, const struct tree_node *node, uint32_t section)
+{
+    const uint8_t *rows = is_for_filled(walk) ? node->section_filled : node->section_least;
+
+    return rows + (size_t)section * TREE_GROUPS;
+}
+
 /*
  * Prefetches the columns of a node before they are counted. The columns of a query's bits are apart
  * in memory, so many of them would be cache misses otherwise.
@@ -71,11 +84,13 @@ void walk_fetch(const struct walk *walk, const struct tree_node *node)
         __builtin_prefetch(node->columns + (size_t)walk->positions[i] * BITS_LANE_WORDS);
     }
     for (uint32_t s = 0; s < walk->probe->phi.count; s++) { /* 0 sections by other metrics */
-        size_t row = (size_t)walk->probe->phi.sections[s].number * TREE_GROUPS;
+        uint32_t section = walk->probe->phi.sections[s].number;
+        const uint8_t *least = walk_least(walk, node, section);
+        const uint8_t *most = node->section_most + (size_t)section * TREE_GROUPS;
 
         for (uint32_t g = 0; g < node->group_count; g += WALK_LINE_BYTES) {
-            __builtin_prefetch(node->section_least + row + g);
-            __builtin_prefetch(node->section_most + row + g);
+            __builtin_prefetch(least + g);
+            __builtin_prefetch(most + g);
         }
     }
 #else
@@ -218,12 +233,11 @@ static void bound_phi(struct walk *walk, const struct tree_node *node, struct ke
     walk_make_ready(walk);
     for (uint32_t s = 0; s < probe->phi.count; s++) {
         const struct phi_section *asked = &probe->phi.sections[s];
-        size_t row = (size_t)asked->number * TREE_GROUPS;
         uint8_t *out = overlaps + (size_t)s * TREE_GROUPS;
 
         sections[s] = (struct bits_section){
-            .least = node->section_least + row,
-            .most = node->section_most + row,
+            .least = walk_least(walk, node, asked->number),
+            .most = node->section_most + (size_t)asked->number * TREE_GROUPS,
             .overlaps = out,
             .bits = asked->bits,
             .set = asked->set,
@@ -294,7 +308,8 @@ static void rank_spans_by_phi(struct walk *walk, const struct tree_summary *summ
         const uint8_t *outside = tree_range_row(summary, asked->number, TREE_OUTSIDE);
 
         sections[s] = (struct bits_section){
-            .least = tree_range_row(summary, asked->number, TREE_LEAST),
+            .least = tree_range_row(summary, asked->number,
+                                    is_for_filled(walk) ? TREE_FILLED : TREE_LEAST),
             .most = tree_range_row(summary, asked->number, TREE_MOST),
             .overlaps = overlaps[s],
             .bits = asked->bits,

@@ -96,9 +96,9 @@ enum {
 };
 
 /* The rows of tree_summary.ranges: the least and the most set bits that a message of the span has
- * in the section, and the most that a message has there outside of the core. 255 means 255 or
- * more. */
-enum tree_range { TREE_LEAST, TREE_MOST, TREE_OUTSIDE, TREE_RANGES };
+ * in the section, the least of those that have any there, and the most that a message has there
+ * outside of the core. 255 means 255 or more, and as a least number also that there is none. */
+enum tree_range { TREE_LEAST, TREE_FILLED, TREE_MOST, TREE_OUTSIDE, TREE_RANGES };
 
 struct tree_summary {
     int16_t needs[BITS_NEEDS * BITS_LANES];
@@ -147,9 +147,12 @@ struct tree_node {
     uint8_t most[TREE_GROUPS];
     /*
      * The same for each section, for the kernel bound_phi: number g of row s is of group g and
-     * section s. A row has TREE_GROUPS numbers. With one section, they are `least` and `most`.
+     * section s. A row has TREE_GROUPS numbers. `section_filled` has the smallest number of the
+     * messages that have bits in the section; 255 if there are none. With one section, they are
+     * `least` and `most`.
      */
     uint8_t *section_least;
+    uint8_t *section_filled;
     uint8_t *section_most;
     struct tree_group groups[TREE_GROUPS];
     uint32_t slot_room; /* number of allocated slots, a multiple of BITS_BLOCK. A free slot has a

@@ -159,9 +159,11 @@ static void widen_sections(const struct tree *tree, struct tree_node *node, size
     for (uint32_t s = 0; tree->section_count > 1 && s < tree->section_count; s++) {
         uint8_t set = tree_bound_byte(counts[s]);
         uint8_t *least = &node->section_least[s * TREE_GROUPS + group];
+        uint8_t *filled = &node->section_filled[s * TREE_GROUPS + group];
         uint8_t *most = &node->section_most[s * TREE_GROUPS + group];
 
         *least = set < *least ? set : *least;
+        *filled = set > 0 && set < *filled ? set : *filled;
         *most = set > *most ? set : *most;
     }
 }
@@ -268,6 +270,7 @@ static void narrow_group(const struct tree *tree, struct tree_node *node, struct
     note_range(node, group);
     for (uint32_t s = 0; tree->section_count > 1 && s < tree->section_count; s++) {
         node->section_least[s * TREE_GROUPS + number] = UINT8_MAX;
+        node->section_filled[s * TREE_GROUPS + number] = UINT8_MAX;
         node->section_most[s * TREE_GROUPS + number] = 0;
     }
     for (uint32_t slot = group->first; slot < (uint32_t)group->first + group->used; slot++) {

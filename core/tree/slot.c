@@ -9,7 +9,7 @@
 
 /* --- storage ---------------------------------------------------------------------------------- */
 
-/* The size of tree_node.section_least, and of section_most. */
+/* The size of tree_node.section_least, of section_filled and of section_most. */
 static size_t ranges_bytes(const struct tree *tree)
 {
     return tree->section_count == 1 ? 0 : (size_t)tree->section_count * TREE_GROUPS;
@@ -20,7 +20,7 @@ size_t tree_node_bytes(const struct tree *tree)
     return sizeof(struct tree_node) +
            ((size_t)tree->bits * BITS_LANE_WORDS + tree->words + TREE_LINE_WORDS - 1) *
                sizeof(uint64_t) +
-           2 * ranges_bytes(tree);
+           3 * ranges_bytes(tree);
 }
 
 /*
@@ -65,11 +65,13 @@ struct tree_node *tree_node_new(const struct tree *tree)
         node->block_counts = BITS_BLOCK * tree->section_count;
         memset(node->least, UINT8_MAX, sizeof(node->least));
         node->section_least = node->least;
+        node->section_filled = node->least;
         node->section_most = node->most;
         if (tree->section_count > 1) {
             node->section_least = (uint8_t *)(node->whole + tree->words);
-            node->section_most = node->section_least + ranges_bytes(tree);
-            memset(node->section_least, UINT8_MAX, ranges_bytes(tree));
+            node->section_filled = node->section_least + ranges_bytes(tree);
+            node->section_most = node->section_filled + ranges_bytes(tree);
+            memset(node->section_least, UINT8_MAX, 2 * ranges_bytes(tree));
         }
     }
     return node;

@@ -53,6 +53,7 @@ static void clear_ranges(const struct tree *tree, struct tree_summary *summary, 
 {
     for (uint32_t s = 0; s < tree->section_count; s++) {
         tree_range_row(summary, s, TREE_LEAST)[lane] = UINT8_MAX;
+        tree_range_row(summary, s, TREE_FILLED)[lane] = UINT8_MAX;
         tree_range_row(summary, s, TREE_MOST)[lane] = 0;
         tree_range_row(summary, s, TREE_OUTSIDE)[lane] = 0;
     }
@@ -70,10 +71,12 @@ static void widen_ranges(const struct tree *tree, struct tree_summary *summary, 
         uint8_t beyond = tree_bound_byte(
             bloom_union_count_range(outside, outside, section->first_bit, section->bits));
         uint8_t *least = &tree_range_row(summary, s, TREE_LEAST)[lane];
+        uint8_t *filled = &tree_range_row(summary, s, TREE_FILLED)[lane];
         uint8_t *most = &tree_range_row(summary, s, TREE_MOST)[lane];
         uint8_t *out = &tree_range_row(summary, s, TREE_OUTSIDE)[lane];
 
         *least = set < *least ? set : *least;
+        *filled = set > 0 && set < *filled ? set : *filled;
         *most = set > *most ? set : *most;
         *out = beyond > *out ? beyond : *out;
     }

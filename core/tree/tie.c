@@ -13,18 +13,22 @@
 #include "core/tree/walk.h"
 
 /* Reads the set bits that all messages of a group have in each section that the query asks for.
- * Returns false if they do not have the same number. */
-static bool same_counts(const struct phi_query *asked, const struct tree_node *node, size_t group,
+ * Returns false if they do not have the same number. Messages that walk_least leaves out have phi
+ * 0, and no message has less. */
+static bool same_counts(const struct walk *walk, const struct tree_node *node, size_t group,
                         uint16_t *out_counts)
 {
+    const struct phi_query *asked = &walk->probe->phi;
+
     for (uint32_t s = 0; s < asked->count; s++) {
         uint32_t number = asked->sections[s].number;
-        uint8_t set = node->section_least[(size_t)number * TREE_GROUPS + group];
+        uint8_t least = walk_least(walk, node, number)[group];
+        uint8_t most = node->section_most[(size_t)number * TREE_GROUPS + group];
 
-        if (set != node->section_most[(size_t)number * TREE_GROUPS + group] || set == UINT8_MAX) {
+        if ((least != most && most != 0) || most == UINT8_MAX) {
             return false;
         }
-        out_counts[number] = set;
+        out_counts[number] = most;
     }
     return true;
 }
@@ -36,7 +40,7 @@ bool walk_is_tied(const struct walk *walk, const struct tree_node *node, size_t 
     uint16_t counts[PROFILE_SECTIONS_MAX];
     struct similarity phi;
 
-    return same_counts(&probe->phi, node, group, counts) &&
+    return same_counts(walk, node, group, counts) &&
            phi_reaches(&probe->phi, counts, shared, 0, &phi) &&
            !index_probe_may_be_best(probe, phi, node->groups[group].newest_ms);
 }

@@ -99,7 +99,7 @@ struct walk_parts {
     struct bits_step steps[WALK_STEPS]; /* a step without words is left out, but for the first */
     bool sifts; /* WALK_SMALL has words. Without them steps take longer than they save, because the
                  * columns of the main section are counted in two parts for WALK_MOST */
-    uint32_t main;                      /* index in phi_query.sections; 0 with the metric of bits */
+    uint32_t main;  /* index in phi_query.sections; 0 with the metric of bits */
     uint32_t split; /* of the query's bits in the main section, those before this one are in other
                      * words than those from this one on */
     bool reads_end; /* WALK_MOST does not read the bits before `split`; else those from it on */
@@ -247,6 +247,14 @@ bool walk_can_bound(const struct walk *walk);
 size_t walk_planes(const struct walk *walk);
 
 /* --- bound.c: groups ruled out ---------------------------------------------------------------- */
+
+/*
+ * Returns, for each group of a node, the smallest number of set bits that its messages have in a
+ * section that a query by phi asks for. If it asks for no other section, a message without bits in
+ * this one has phi 0 and passes no floor above 0. So it is left out then, and the number is 255 for
+ * a group of such messages.
+ */
+const uint8_t *walk_least(const struct walk *walk, const struct tree_node *node, uint32_t section);
 
 /*
  * Returns whether counting the columns of a node is expected to take more time than it saves: see

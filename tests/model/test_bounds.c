@@ -262,7 +262,8 @@ static struct some read_span(const struct walk *walk, const struct tree_node *no
 
     for (uint32_t s = 0; s < probe->phi.count; s++) {
         const struct phi_section *asked = &probe->phi.sections[s];
-        uint8_t least = tree_range_row(summary, asked->number, TREE_LEAST)[lane];
+        uint8_t least = tree_range_row(summary, asked->number,
+                                       probe->phi.count == 1 ? TREE_FILLED : TREE_LEAST)[lane];
         uint8_t most = tree_range_row(summary, asked->number, TREE_MOST)[lane];
         uint32_t shared =
             count_shared(walk, &world.profile.sections[asked->number], summary->columns, lane) +
@@ -296,33 +297,45 @@ static void check_spans(const struct walk *walk, const struct tree_node *node, u
     assert_int_equal(of_node, node->span_count > 0 ? highest : REACH_MOST);
 }
 
+struct search {
+    struct index_query query;
+    struct index_probe probe;
+    struct walk walk;
+};
+
+/* Begins a search by phi with a floor. `filter` is borrowed. */
+static void begin_search(struct search *search, const uint64_t *filter, uint16_t floor)
+{
+    static struct tree_cursor cursor;
+
+    search->query = (struct index_query){.metric = INDEX_METRIC_PHI};
+    search->probe =
+        (struct index_probe){.query = &search->query,
+                             .filter = filter,
+                             .profile = &world.profile,
+                             .part_bits = world.profile.bits,
+                             .cardinality = bloom_cardinality(filter, world.tree->words)};
+    index_probe_ask_phi(&search->probe);
+    cursor.room = (world.tree->node_count + BITS_STRIDE - 1) / BITS_STRIDE * BITS_STRIDE;
+    search->walk = (struct walk){
+        .tree = world.tree, .cursor = &cursor, .probe = &search->probe, .floor = floor};
+}
+
 static void check_query(const uint64_t *filter)
 {
     static uint16_t reach[NODES_ROOM];
-    static struct walk walk;
-    struct tree_cursor cursor = {.room = (world.tree->node_count + BITS_STRIDE - 1) / BITS_STRIDE *
-                                         BITS_STRIDE};
-    struct index_query query = {.metric = INDEX_METRIC_PHI};
-    struct index_probe probe = {.query = &query,
-                                .filter = filter,
-                                .profile = &world.profile,
-                                .part_bits = world.profile.bits,
-                                .cardinality = bloom_cardinality(filter, world.tree->words)};
+    static struct search search;
 
-    index_probe_ask_phi(&probe);
-    walk = (struct walk){.tree = world.tree,
-                         .cursor = &cursor,
-                         .probe = &probe,
-                         .floor = rng_chance(&world.rng, 50)
-                                      ? 0
-                                      : (uint16_t)rng_below(&world.rng, 1 << PHI_FLOOR_SHIFT)};
-    if (!walk_can_bound(&walk)) {
+    begin_search(
+        &search, filter,
+        rng_chance(&world.rng, 50) ? 0 : (uint16_t)rng_below(&world.rng, 1 << PHI_FLOOR_SHIFT));
+    if (!walk_can_bound(&search.walk)) {
         return; /* the search compares all messages then */
     }
-    walk_rank(&walk, reach);
+    walk_rank(&search.walk, reach);
     for (uint32_t n = 0; n < world.tree->node_count; n++) {
-        check_groups(&walk, world.tree->nodes[n]);
-        check_spans(&walk, world.tree->nodes[n], reach[n]);
+        check_groups(&search.walk, world.tree->nodes[n]);
+        check_spans(&search.walk, world.tree->nodes[n], reach[n]);
     }
 }
 
@@ -349,6 +362,56 @@ TEST(test_no_message_is_above_its_bounds)
                   (unsigned long long)sums->ruled_out);
     assert_true(sums->groups > 10000 && sums->spans > 10000);
     assert_true(sums->low > 1000 && sums->ruled_out > 100);
+}
+
+/* Every message has less phi with a query than `phi`: no group may have one, and no span. */
+static void check_ruled_out(const uint64_t *filter, double phi)
+{
+    static _Alignas(WALK_LINE_BYTES) struct kept_node kept;
+    static uint16_t reach[NODES_ROOM];
+    static struct search search;
+    uint32_t with_spans = 0;
+
+    begin_search(&search, filter, (uint16_t)(phi * phi * (1 << PHI_FLOOR_SHIFT)));
+    walk_rank(&search.walk, reach);
+    for (uint32_t n = 0; n < world.tree->node_count; n++) {
+        const struct tree_node *node = world.tree->nodes[n];
+
+        with_spans += node->span_count > 0 ? 1 : 0;
+        assert_true(node->span_count == 0 || reach[n] == REACH_DONE);
+        assert_int_equal(walk_bound(&search.walk, node, NULL, &kept), REACH_DONE);
+    }
+    assert_true(with_spans > 0);
+}
+
+/*
+ * Every other message has no bits in a section that a query asks for, and the others have 20 bits
+ * of 64 there, so that no message reaches a phi of 0.38: (64 * 4 - 4 * 20) / sqrt(4 * 60 * 20 *
+ * 44).
+ */
+TEST(test_messages_without_bits_there_do_not_raise_a_bound)
+{
+    const char text[] = "v1:a=64/1,any=64/1";
+    const struct bits_kernels *kernels = bits_select(BITS_BEST);
+    struct index_options options = {
+        .alloc = alloc_system(), .profile = &world.profile, .kernels = kernels};
+    uint64_t filter[WORDS] = {0};
+    const char *reason = NULL;
+
+    assert_int_equal(profile_parse(text, sizeof(text) - 1, &world.profile, &reason), 0);
+    assert_int_equal(index_new(small_tree_engine(2), &options, &world.index), 0);
+    for (uint32_t i = 0; i < MESSAGES; i++) {
+        struct index_item item = {.expires_ms = INT64_MAX, .reach_ppm = DISTANCE_ONE_PPM};
+
+        memcpy(item.id, &i, sizeof(i));
+        filter[0] = 0xffff | (uint64_t)i << 16; /* messages with one filter would share a slot */
+        filter[1] = i % 2 == 0 ? 0 : 0xfffff;
+        assert_int_equal(index_insert(world.index, &item, filter), 0);
+    }
+    assert_int_equal(renew_index(world.index), 0);
+    world.tree = tree_of_index(world.index);
+    check_ruled_out((uint64_t[WORDS]){0, 0xf}, 0.39);
+    index_free(world.index);
 }
 
 /* --- by numbers ------------------------------------------------------------------------------- */

@@ -201,6 +201,8 @@ static uint32_t check_kernels(const struct bits_kernels *kernels, const struct b
         .blocks = block->words, .cardinalities = block->counts, .places = &place, .count = 1};
     uint32_t overlaps[BITS_BLOCK];
     uint16_t floors[BITS_BLOCK];
+    uint64_t product = (uint64_t)scan->floor * scan->phi->scale; /* in 2^-23 */
+    uint64_t needed = scan->floor == 0 ? 0 : product == 0 ? 1 : (product - 1) / (1 << 23) + 1;
     uint32_t expected = 0;
     uint32_t lanes = 0;
 
@@ -210,13 +212,13 @@ static uint32_t check_kernels(const struct bits_kernels *kernels, const struct b
         int64_t v = 0;
 
         plain_sums(scan->phi, block, lane, &x, &v);
-        expected |= (uint32_t)(x * x >= (v * least.factor) >> least.down &&
-                               (block->overlaps[lane] > 0 || scan->floor == 0))
-                    << lane;
-        int64_t product = v * scan->phi->scale;
+        expected |=
+            (uint32_t)(x * x >= (v * least.factor) >> least.down && block->overlaps[lane] >= needed)
+            << lane;
+        int64_t whole = v * scan->phi->scale;
         int64_t highest = block->overlaps[lane] == 0 ? 0
-                          : product == 0             ? 1 << PHI_FLOOR_SHIFT
-                                                     : (x * x << (scan->phi->shift + 8)) / product;
+                          : whole == 0               ? 1 << PHI_FLOOR_SHIFT
+                                                     : (x * x << (scan->phi->shift + 8)) / whole;
         assert_int_equal(floors[lane],
                          highest < 1 << PHI_FLOOR_SHIFT ? highest : 1 << PHI_FLOOR_SHIFT);
         assert_true(floors[lane] >= block->floors[lane]);

@@ -150,6 +150,7 @@ static const char *check_sections(const struct tree *tree, struct tree_node *nod
 
     for (uint32_t s = 0; s < tree->section_count; s++) {
         uint32_t least = UINT8_MAX;
+        uint32_t filled = UINT8_MAX;
         uint32_t most = 0;
 
         for (uint32_t slot = it->first; slot < (uint32_t)it->first + it->used; slot++) {
@@ -166,9 +167,11 @@ static const char *check_sections(const struct tree *tree, struct tree_node *nod
                 return "tree: stored set bits in a section are wrong";
             }
             least = set < least ? set : least;
+            filled = set > 0 && set < filled ? set : filled;
             most = set > most ? set : most;
         }
         if (node->section_least[s * TREE_GROUPS + group] != least ||
+            (tree->section_count > 1 && node->section_filled[s * TREE_GROUPS + group] != filled) ||
             node->section_most[s * TREE_GROUPS + group] != tree_bound_byte(most)) {
             return "tree: a group's range of set bits in a section is wrong";
         }
@@ -321,9 +324,11 @@ static bool ranges_hold(const struct tree *tree, const struct tree_summary *summ
             set += bloom_test(filter, bit);
             outside += bloom_test(filter, bit) && !sliced_test(summary->columns, bit, lane);
         }
-        hold = hold && tree_range_row(summary, s, TREE_LEAST)[lane] <= tree_bound_byte(set) &&
-               tree_range_row(summary, s, TREE_MOST)[lane] >= tree_bound_byte(set) &&
-               tree_range_row(summary, s, TREE_OUTSIDE)[lane] >= tree_bound_byte(outside);
+        hold =
+            hold && tree_range_row(summary, s, TREE_LEAST)[lane] <= tree_bound_byte(set) &&
+            (set == 0 || tree_range_row(summary, s, TREE_FILLED)[lane] <= tree_bound_byte(set)) &&
+            tree_range_row(summary, s, TREE_MOST)[lane] >= tree_bound_byte(set) &&
+            tree_range_row(summary, s, TREE_OUTSIDE)[lane] >= tree_bound_byte(outside);
     }
     return hold;
 }
