@@ -100,8 +100,10 @@ static int load_removed(void *context, const struct persist_message *message)
  */
 static void expect_messages(struct service *service)
 {
-    if (service->host_count == 1 && service->hosts[0].epoch_count == 1) {
-        (void)index_expect(service->hosts[0].epochs[0]->index, service->store.messages);
+    uint64_t messages = service->store.messages;
+
+    if (service->host_count == 1 && service->hosts[0].epoch_count == 1 && messages <= UINT32_MAX) {
+        (void)index_expect(service->hosts[0].epochs[0]->index, (size_t)messages);
     }
 }
 

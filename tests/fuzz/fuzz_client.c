@@ -76,7 +76,7 @@ static size_t read_reply(const struct hearsay_reply *reply)
     case HEARSAY_RESPONSE_HERE_LABELS:
         return read_here(&reply->response.here_labels);
     default:
-        return reply->response.id;
+        return (size_t)reply->response.id;
     }
 }
 
