@@ -151,12 +151,14 @@ static inline uint32x4_t reaching_phi_half(uint32x4_t counts, const uint16_t *ca
                      vcgeq_u32(counts, vdupq_n_u32(test->least.overlap)));
 }
 
+static inline bool all_below(lane_counts counts, uint32_t least)
+{
+    return vmaxvq_u32(vmaxq_u32(counts.low, counts.high)) < least;
+}
+
 static inline uint32_t reaching_phi(lane_counts counts, const uint16_t *cardinalities,
                                     const struct phi_test *test)
 {
-    if (vmaxvq_u32(vmaxq_u32(counts.low, counts.high)) < test->least.overlap) {
-        return 0;
-    }
     return lane_mask(reaching_phi_half(counts.low, cardinalities, test),
                      reaching_phi_half(counts.high, cardinalities + BITS_BLOCK / 2, test));
 }

@@ -10,6 +10,7 @@
  *   reaching(counts, cardinalities, scan)   which lanes reach the floor, a bit for each lane
  *   reaching_phi(counts, cardinalities, test)
  *                                           the same by the phi coefficient (struct bits_phi)
+ *   all_below(counts, least)                whether each of the counts is below a number
  *   zero_lanes(words)                       which of the BITS_BLOCK words in an array of vectors
  *                                           are zero, a bit for each word
  *
@@ -34,10 +35,17 @@ static inline struct phi_test phi_test(const struct bits_scan *scan)
                : (struct phi_test){scan->phi, scan->stride, bits_factor(scan->phi, scan->floor)};
 }
 
-/* `by_phi` is a constant in each call, so that the compiler makes two loops. */
+/*
+ * SCAN_SELECTIVE: the least overlap is a quarter of the query's bits or more, so that many blocks
+ * have no filter with so many, and their set bits need not be looked at. Elsewhere to look for such
+ * a filter first would only take time.
+ */
+enum scan_test { SCAN_BITS, SCAN_PHI, SCAN_SELECTIVE };
+
+/* `kind` is a constant in each call, so that the compiler makes three loops. */
 static BITS_INLINE size_t scan_rows(const struct bits_scan *scan, const uint64_t *blocks,
-                                    const uint16_t *cardinalities, size_t block_count, bool by_phi,
-                                    uint32_t *out, uint32_t *out_lanes)
+                                    const uint16_t *cardinalities, size_t block_count,
+                                    enum scan_test kind, uint32_t *out, uint32_t *out_lanes)
 {
     struct bits_scan local = *scan; /* a copy, which writing to `out` cannot change */
     const struct phi_test test = phi_test(scan);
@@ -47,9 +55,13 @@ static BITS_INLINE size_t scan_rows(const struct bits_scan *scan, const uint64_t
     blocks += local.before * BITS_BLOCK;
     for (size_t block = 0; block < block_count; block++) {
         lane_counts counts = block_overlaps(local.query, blocks, words);
-        uint32_t lanes = by_phi ? reaching_phi(counts, cardinalities, &test)
-                                : reaching(counts, cardinalities, &local);
+        uint32_t lanes = 0;
 
+        if (kind == SCAN_BITS) {
+            lanes = reaching(counts, cardinalities, &local);
+        } else if (kind == SCAN_PHI || !all_below(counts, test.least.overlap)) {
+            lanes = reaching_phi(counts, cardinalities, &test);
+        }
         if (lanes != 0) {
             store_counts(out, counts);
             *out_lanes = lanes;
@@ -65,9 +77,13 @@ static size_t scan_blocks(const struct bits_scan *scan, const uint64_t *blocks,
                           const uint16_t *cardinalities, size_t block_count, uint32_t *out,
                           uint32_t *out_lanes)
 {
-    return scan->phi != NULL
-               ? scan_rows(scan, blocks, cardinalities, block_count, true, out, out_lanes)
-               : scan_rows(scan, blocks, cardinalities, block_count, false, out, out_lanes);
+    if (scan->phi == NULL) {
+        return scan_rows(scan, blocks, cardinalities, block_count, SCAN_BITS, out, out_lanes);
+    }
+    if (4 * bits_factor(scan->phi, scan->floor).overlap < scan->base) {
+        return scan_rows(scan, blocks, cardinalities, block_count, SCAN_PHI, out, out_lanes);
+    }
+    return scan_rows(scan, blocks, cardinalities, block_count, SCAN_SELECTIVE, out, out_lanes);
 }
 
 /* Skips the words in which the query has no bit. */

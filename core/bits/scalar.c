@@ -111,21 +111,24 @@ static inline uint32_t reaching(lane_counts counts, const uint16_t *cardinalitie
     return lanes;
 }
 
+static inline bool all_below(lane_counts counts, uint32_t least)
+{
+    uint32_t most = 0;
+
+    for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
+        most = counts.lanes[lane] > most ? counts.lanes[lane] : most;
+    }
+    return most < least;
+}
+
 static inline uint32_t reaching_phi(lane_counts counts, const uint16_t *cardinalities,
                                     const struct phi_test *test)
 {
     const struct bits_phi *phi = test->phi;
     int32_t shared[BITS_BLOCK];
     int32_t spread[BITS_BLOCK];
-    uint32_t most = 0;
     uint32_t lanes = 0;
 
-    for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
-        most = counts.lanes[lane] > most ? counts.lanes[lane] : most;
-    }
-    if (most < test->least.overlap) {
-        return 0;
-    }
     phi_sums(phi, counts.lanes, cardinalities, test->stride, shared, spread);
     for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
         int32_t x = shared[lane] > 0 ? shared[lane] >> phi->shift : 0;

@@ -62,15 +62,15 @@ static inline void add_sizes(const struct bits_sized *section, __m256i sizes, __
     *spread = _mm256_add_epi32(*spread, _mm256_madd_epi16(sizes, kept));
 }
 
+static inline bool all_below(lane_counts counts, uint32_t least)
+{
+    return _mm256_movemask_epi8(_mm256_cmpgt_epi32(_mm256_set1_epi32((int)least), counts)) == -1;
+}
+
 static inline uint32_t reaching_phi(lane_counts counts, const uint16_t *cardinalities,
                                     const struct phi_test *test)
 {
     const struct bits_phi *phi = test->phi;
-    __m256i few = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)test->least.overlap), counts);
-
-    if (_mm256_movemask_epi8(few) == -1) {
-        return 0;
-    }
     __m256i shared = _mm256_add_epi32(_mm256_slli_epi32(counts, BITS_SIZED_SHIFT),
                                       _mm256_set1_epi32(phi->slack));
     __m256i spread = _mm256_setzero_si256();
@@ -89,8 +89,9 @@ static inline uint32_t reaching_phi(lane_counts counts, const uint16_t *cardinal
                                _mm256_set1_epi32((int)test->least.factor));
     spread = _mm256_sra_epi32(spread, _mm_cvtsi32_si128((int)test->least.down));
     __m256i below = _mm256_cmpgt_epi32(spread, _mm256_madd_epi16(shared, shared));
+    __m256i least = _mm256_set1_epi32((int)test->least.overlap);
 
-    below = _mm256_or_si256(below, few);
+    below = _mm256_or_si256(below, _mm256_cmpgt_epi32(least, counts));
     return ~(uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(below)) & 0xff;
 }
 
