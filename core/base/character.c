@@ -234,7 +234,9 @@ bool character_is_combining(uint32_t character)
 
 bool character_is_blank(uint32_t character)
 {
-    return find_range(character) != NULL;
+    bool is_printable_ascii = character > ' ' && character <= '~'; /* most need no search */
+
+    return !is_printable_ascii && find_range(character) != NULL;
 }
 
 /* The number of a well-formed UTF-8 character of `length` bytes. */

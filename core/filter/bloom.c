@@ -81,37 +81,25 @@ uint32_t bloom_cardinality(const uint64_t *filter, size_t words)
     return count;
 }
 
-/*
- * Returns a mask of the bits of word w that belong to the range first .. end - 1. At least one bit
- * of the word belongs to the range.
- */
-static uint64_t range_mask(uint64_t w, uint64_t first, uint64_t end)
-{
-    uint64_t from = w * WORD_BITS;
-    uint64_t mask = UINT64_MAX;
-
-    if (first > from) {
-        mask &= UINT64_MAX << (first - from);
-    }
-    if (end < from + WORD_BITS) {
-        mask &= UINT64_MAX >> (from + WORD_BITS - end);
-    }
-    return mask;
-}
-
 uint32_t bloom_union_count_range(const uint64_t *a, const uint64_t *b, uint32_t first,
                                  uint32_t count)
 {
-    uint64_t end = (uint64_t)first + count;
-    uint32_t set = 0;
-
     if (count == 0) {
         return 0;
     }
-    for (uint64_t w = first / WORD_BITS; w <= (end - 1) / WORD_BITS; w++) {
-        set += popcount_word((a[w] | b[w]) & range_mask(w, first, end));
+    size_t w = first / WORD_BITS;
+    size_t last = ((size_t)first + count - 1) / WORD_BITS;
+    uint64_t head = UINT64_MAX << first % WORD_BITS;
+    uint64_t tail = UINT64_MAX >> (WORD_BITS - 1 - (first + count - 1) % WORD_BITS);
+
+    if (w == last) {
+        return popcount_word((a[w] | b[w]) & head & tail);
     }
-    return set;
+    uint32_t set = popcount_word((a[w] | b[w]) & head);
+    while (++w < last) {
+        set += popcount_word(a[w] | b[w]);
+    }
+    return set + popcount_word((a[w] | b[w]) & tail);
 }
 
 uint32_t bloom_intersection_count(const uint64_t *a, const uint64_t *b, size_t words)

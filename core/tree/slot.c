@@ -86,8 +86,7 @@ void tree_node_free(const struct tree *tree, struct tree_node *node)
     alloc_release(tree->alloc, node);
 }
 
-/* Gives a node new storage, which is filled with zeros: sets the pointers of the node's arrays.
- * Marks all slots as expired, because a free slot must never be an answer. */
+/* Sets the pointers of a node's arrays to new storage. */
 static void use_storage(const struct tree *tree, struct tree_node *node, uint64_t *storage,
                         uint32_t room)
 {
@@ -97,16 +96,23 @@ static void use_storage(const struct tree *tree, struct tree_node *node, uint64_
     node->items = (struct index_item *)(node->filters + room * tree->words);
     node->entries = (uint32_t *)(node->items + room);
     node->cardinalities = (uint16_t *)(node->entries + room);
-    for (uint32_t slot = 0; slot < room; slot++) {
-        node->items[slot].expires_ms = INT64_MIN;
+}
+
+/* Fills a new array, of which each slot has `bytes` bytes: copies the first `kept` slots of the old
+ * one, and clears the others up to `room`. */
+static void carry_over(void *array, const void *old, size_t kept, size_t room, size_t bytes)
+{
+    if (kept > 0) {
+        memcpy(array, old, kept * bytes);
     }
+    memset((uint8_t *)array + kept * bytes, 0, (room - kept) * bytes);
 }
 
 /* Moves a node's messages to new storage with `room` slots, which must be enough. 0 or
  * -ERR_NOMEM. */
 static int resize_slots(struct tree *tree, struct tree_node *node, uint32_t room)
 {
-    uint64_t *storage = alloc_zeroed(tree->alloc, slots_words(tree, room), sizeof(uint64_t));
+    uint64_t *storage = alloc_array(tree->alloc, slots_words(tree, room), sizeof(uint64_t));
     struct tree_node old = {
         .slot_storage = node->slot_storage,
         .slot_room = node->slot_room,
@@ -121,12 +127,13 @@ static int resize_slots(struct tree *tree, struct tree_node *node, uint32_t room
         return -ERR_NOMEM;
     }
     use_storage(tree, node, storage, room);
-    if (kept > 0) {
-        memcpy(node->filters, old.filters, kept * tree->words * sizeof(*node->filters));
-        memcpy(node->items, old.items, kept * sizeof(*node->items));
-        memcpy(node->entries, old.entries, kept * sizeof(*node->entries));
-        memcpy(node->cardinalities, old.cardinalities,
-               kept * tree->section_count * sizeof(*node->cardinalities));
+    carry_over(node->filters, old.filters, kept, room, tree->words * sizeof(*node->filters));
+    carry_over(node->items, old.items, kept, room, sizeof(*node->items));
+    carry_over(node->entries, old.entries, kept, room, sizeof(*node->entries));
+    carry_over(node->cardinalities, old.cardinalities, kept, room,
+               tree->section_count * sizeof(*node->cardinalities));
+    for (size_t slot = kept; slot < room; slot++) {
+        node->items[slot].expires_ms = INT64_MIN; /* a free slot must never be an answer */
     }
     alloc_release(tree->alloc, old.slot_storage);
     return 0;

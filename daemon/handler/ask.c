@@ -172,6 +172,12 @@ static void refuse_fill(const struct ask *ask, const char *field,
                (double)set * 100 / section->bits, (double)maximum_ppm / 10000);
 }
 
+/* One label may fill a section of a few bits. */
+static bool is_too_full(const struct profile_section *section, uint32_t set, uint32_t maximum_ppm)
+{
+    return set > section->hashes && (uint64_t)set * PPM > (uint64_t)maximum_ppm * section->bits;
+}
+
 bool ask_fill(const struct ask *ask, const uint64_t *filter, const char *field,
               uint32_t minimum_ppm, uint32_t maximum_ppm)
 {
@@ -188,10 +194,13 @@ bool ask_fill(const struct ask *ask, const uint64_t *filter, const char *field,
     }
     for (uint32_t s = 0; s < profile->section_count; s++) {
         const struct profile_section *section = &profile->sections[s];
-        uint32_t set = bloom_union_count_range(filter, filter, section->first_bit, section->bits);
 
-        /* One label may fill a section of a few bits. */
-        if (set > section->hashes && (uint64_t)set * PPM > (uint64_t)maximum_ppm * section->bits) {
+        /* No section has more set bits than the filter, so that a large one need not be counted. */
+        if (!is_too_full(section, all, maximum_ppm)) {
+            continue;
+        }
+        uint32_t set = bloom_union_count_range(filter, filter, section->first_bit, section->bits);
+        if (is_too_full(section, set, maximum_ppm)) {
             refuse_fill(ask, field, section, set, maximum_ppm);
             return false;
         }

@@ -152,6 +152,9 @@ bool handler_lacks_here(const struct ask *ask)
     }
     size_t count = host_here(ask->host, &ask->client->address, requester_is_here(ask->client),
                              buffer, &labels);
+    if (count == 0) {
+        return false;
+    }
     (void)bloom_load(filter, profile->bits, deposit->filter.data,
                      deposit->filter.count); /* checked */
     return lacks_labels(profile, filter, labels, count, NULL);

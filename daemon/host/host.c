@@ -230,16 +230,12 @@ uint64_t host_scope(const struct host *host, uint64_t epoch, const uint8_t *pare
 
 bool host_has(const struct host *host, const uint8_t *id, int64_t now_ms)
 {
-    const struct moderated *moderated = moderation_find(&host->moderation, id);
-    const struct answer *answer = answers_find(&host->answers, id);
     struct index_item item;
 
-    if (answer != NULL) {
-        return !message_expired(answer->item.expires_ms, now_ms);
-    }
-    if (host_find(host, id, NULL, &item, NULL) == 0) {
+    if (host_item(host, id, &item)) {
         return !message_expired(item.expires_ms, now_ms);
     }
+    const struct moderated *moderated = moderation_find(&host->moderation, id);
     return moderated != NULL && !message_expired(moderated->expires_ms, now_ms);
 }
 

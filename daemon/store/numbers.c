@@ -40,6 +40,8 @@ struct store_numbers {
     size_t removal_count;
     size_t removal_room;
     bool has_changed; /* in the current transaction */
+    uint8_t hashed_id[MESSAGE_ID_BYTES];
+    uint32_t hash; /* of hashed_id */
 };
 
 /* --- hosts ------------------------------------------------------------------------------------ */
@@ -47,6 +49,16 @@ struct store_numbers {
 static uint32_t hash_id(const struct store_numbers *numbers, const uint8_t *id)
 {
     return (uint32_t)(keyed_hash(numbers->secret, id, MESSAGE_ID_BYTES) & STORE_HASH_MASK);
+}
+
+/* For the writer's thread, which looks for the id of a deposit and then adds it: hashes it once. */
+static uint32_t hash_latest(struct store_numbers *numbers, const uint8_t *id)
+{
+    if (memcmp(numbers->hashed_id, id, MESSAGE_ID_BYTES) != 0) {
+        memcpy(numbers->hashed_id, id, MESSAGE_ID_BYTES);
+        numbers->hash = hash_id(numbers, id);
+    }
+    return numbers->hash;
 }
 
 static struct numbers_host *find_host(const struct store_numbers *numbers, uint32_t host)
@@ -158,6 +170,7 @@ struct store_numbers *store_numbers_new(void)
     }
     if (numbers != NULL) {
         keyed_hash_draw(numbers->secret);
+        numbers->hash = hash_id(numbers, numbers->hashed_id);
     }
     return numbers;
 }
@@ -187,7 +200,7 @@ void store_numbers_free(struct store_numbers *numbers)
 int store_numbers_add(struct store_numbers *numbers, uint32_t host, const uint8_t *id, int64_t seq,
                       int64_t expires_ms)
 {
-    uint32_t hash = hash_id(numbers, id);
+    uint32_t hash = hash_latest(numbers, id);
     struct store_number number = store_number_make(hash, seq, expires_ms);
     int rc = SQLITE_NOMEM;
 
@@ -245,11 +258,10 @@ int store_numbers_remove(struct store_numbers *numbers, uint32_t host, const uin
     return SQLITE_OK;
 }
 
-static int64_t next_number(const struct store_numbers *numbers, uint32_t host, const uint8_t *id,
+static int64_t next_number(const struct store_numbers *numbers, uint32_t host, uint32_t hash,
                            int64_t after, bool with_gone)
 {
     const struct numbers_host *found = find_host(numbers, host);
-    uint32_t hash = hash_id(numbers, id);
 
     if (found == NULL) {
         return 0;
@@ -259,16 +271,16 @@ static int64_t next_number(const struct store_numbers *numbers, uint32_t host, c
     return best == INT64_MAX ? 0 : best;
 }
 
-int64_t store_numbers_next(const struct store_numbers *numbers, uint32_t host, const uint8_t *id,
+int64_t store_numbers_next(struct store_numbers *numbers, uint32_t host, const uint8_t *id,
                            int64_t after)
 {
-    return next_number(numbers, host, id, after, false);
+    return next_number(numbers, host, hash_latest(numbers, id), after, false);
 }
 
 int64_t store_numbers_find(const struct store_numbers *numbers, uint32_t host, const uint8_t *id,
                            int64_t after)
 {
-    return next_number(numbers, host, id, after, true);
+    return next_number(numbers, host, hash_id(numbers, id), after, true);
 }
 
 void store_numbers_lock(struct store_numbers *numbers)

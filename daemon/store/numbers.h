@@ -107,7 +107,7 @@ int store_numbers_remove(struct store_numbers *numbers, uint32_t host, const uin
  * Returns the smallest number greater than `after` of a message that may have this id; 0: there is
  * none.
  */
-int64_t store_numbers_next(const struct store_numbers *numbers, uint32_t host, const uint8_t *id,
+int64_t store_numbers_next(struct store_numbers *numbers, uint32_t host, const uint8_t *id,
                            int64_t after);
 
 /*

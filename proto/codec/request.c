@@ -14,15 +14,22 @@ static const struct codec_envelope request_envelope = {
 int codec_decode_request(const uint8_t *frame, size_t length, struct arena *arena,
                          struct hearsay_request *out, struct msg_error *out_error)
 {
-    struct scan_envelope envelope;
-    ProtobufCMessage *message;
+    ProtobufCMessage *message = NULL;
 
     memset(out, 0, sizeof(*out));
-    scan_envelope(request_envelope.descriptor, frame, length, &envelope);
-    out->id = envelope.id;
-    out->name = envelope.body != NULL ? envelope.body->name : "";
     int rv = codec_unpack(&request_envelope, (struct hearsay_bytes){frame, length}, arena, &message,
                           out_error);
+    const Hearsay__V1__Request *wire = (const Hearsay__V1__Request *)(const void *)message;
+    struct scan_envelope envelope;
+    if (rv == 0) {
+        envelope.id = wire->id;
+        envelope.body = protobuf_c_message_descriptor_get_field(request_envelope.descriptor,
+                                                                (unsigned)wire->body_case);
+    } else { /* the refusal carries the id all the same */
+        scan_envelope(request_envelope.descriptor, frame, length, &envelope);
+    }
+    out->id = envelope.id;
+    out->name = envelope.body != NULL ? envelope.body->name : "";
     if (rv != CODEC_MALFORMED && rv >= 0 && out->id == 0) {
         msg_error_set(out_error, MSG_MALFORMED, "id",
                       "a request needs an id other than 0, for its answer to carry back");
@@ -31,7 +38,6 @@ int codec_decode_request(const uint8_t *frame, size_t length, struct arena *aren
     if (rv != 0) {
         return rv;
     }
-    const Hearsay__V1__Request *wire = (const Hearsay__V1__Request *)(const void *)message;
     const struct map_body *body = codec_body(&request_envelope, (uint32_t)wire->body_case);
     rv = map_read_body(&codec_request_asker, wire, arena, out, out_error);
     if (rv != 0 || body == NULL) {
