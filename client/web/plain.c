@@ -174,7 +174,9 @@ void plain_json(struct html *html, const char *text, size_t count)
 
 void plain_time(struct html *html, int64_t ms)
 {
-    static const int64_t most_ms = INT64_C(253402300799999); /* the end of the year 9999 */
+    /* The end of the year 9999, or of what a time_t of 32 bits holds. */
+    const int64_t most_ms =
+        sizeof(time_t) > 4 ? INT64_C(253402300799999) : INT32_MAX * INT64_C(1000) + 999;
     int64_t shown_ms = ms < 0 ? 0 : ms > most_ms ? most_ms : ms;
     time_t seconds = (time_t)(shown_ms / 1000);
     struct tm parts = {.tm_mday = 1};

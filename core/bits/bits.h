@@ -47,8 +47,8 @@ enum { BITS_LANE_WORDS = 8, BITS_LANES = 64 * BITS_LANE_WORDS, BITS_PLANES_MAX =
  *
  * and the filter passes a floor f above 0 if i is at least f * scale / 2^23 and x^2 >= v * factor /
  * 2^down, rounded down, where factor / 2^down is f * scale / 2^(shift + 8), rounded down to 15 bits
- * (bits_factor). x and v are below 2^15, and core/index/probe.c chooses the numbers so that a filter
- * passes if its phi has this floor.
+ * (bits_factor). x and v are below 2^15, and core/index/probe.c chooses the numbers so that a
+ * filter passes if its phi has this floor.
  */
 struct bits_sized {
     uint16_t chance; /* below 2^15; 0 if the section does not count, and so are the other two */

@@ -60,19 +60,6 @@ bool walk_keep_containing(struct walk *walk, const struct tree_node *node, uint6
     return any != 0;
 }
 
-/* Whether bounds leave out messages without bits in a section that is asked for: see walk_least. */
-static bool is_for_filled(const struct walk *walk)
-{
-    return walk->probe->phi.count == 1;
-}
-
-const uint8_t *walk_least(const struct walk *walk, const struct tree_node *node, uint32_t section)
-{
-    const uint8_t *rows = is_for_filled(walk) ? node->section_filled : node->section_least;
-
-    return rows + (size_t)section * TREE_GROUPS;
-}
-
 /*
  * Prefetches the columns of a node before they are counted. The columns of a query's bits are apart
  * in memory, so many of them would be cache misses otherwise.
@@ -309,7 +296,7 @@ static void rank_spans_by_phi(struct walk *walk, const struct tree_summary *summ
 
         sections[s] = (struct bits_section){
             .least = tree_range_row(summary, asked->number,
-                                    is_for_filled(walk) ? TREE_FILLED : TREE_LEAST),
+                                    walk_is_filled(walk) ? TREE_FILLED : TREE_LEAST),
             .most = tree_range_row(summary, asked->number, TREE_MOST),
             .overlaps = overlaps[s],
             .bits = asked->bits,

@@ -207,6 +207,28 @@ void walk_sweep(struct walk *walk, const struct tree_node *node);
 /* Goes on with the last rest of the cursor, which has one, until it is done or the step is. */
 void walk_resume(struct walk *walk);
 
+/* --- the range of set bits that a bound goes by ------------------------------------------------
+ */
+
+/* Whether messages without bits in what a query by phi asks for are left out of bounds. They have
+ * phi 0 if it asks for one section only, and so pass no floor above 0. */
+static inline bool walk_is_filled(const struct walk *walk)
+{
+    return walk->probe->phi.count == 1;
+}
+
+/*
+ * Returns, for each group of a node, the smallest number of set bits that its messages have in a
+ * section that the query asks for; of those that count, if walk_is_filled, and 255 if none does.
+ */
+static inline const uint8_t *walk_least(const struct walk *walk, const struct tree_node *node,
+                                        uint32_t section)
+{
+    const uint8_t *rows = walk_is_filled(walk) ? node->section_filled : node->section_least;
+
+    return rows + (size_t)section * TREE_GROUPS;
+}
+
 /* --- tie.c: groups that tie with the k-th best -------------------------------------------------
  */
 
@@ -247,14 +269,6 @@ bool walk_can_bound(const struct walk *walk);
 size_t walk_planes(const struct walk *walk);
 
 /* --- bound.c: groups ruled out ---------------------------------------------------------------- */
-
-/*
- * Returns, for each group of a node, the smallest number of set bits that its messages have in a
- * section that a query by phi asks for. If it asks for no other section, a message without bits in
- * this one has phi 0 and passes no floor above 0. So it is left out then, and the number is 255 for
- * a group of such messages.
- */
-const uint8_t *walk_least(const struct walk *walk, const struct tree_node *node, uint32_t section);
 
 /*
  * Returns whether counting the columns of a node is expected to take more time than it saves: see

@@ -70,6 +70,17 @@ def is_sanitized(path):
     return b"__asan_init" in data or b"__tsan_init" in data
 
 
+@functools.cache
+def is_native(path):
+    """Whether a program is for the processor of this Python: filters of system calls that the tests load
+    are for that one, and kill others."""
+    def kind(name):
+        with open(name, "rb") as file:
+            header = file.read(20)  # of an ELF file: 4 is the class, 18 the machine
+        return header[4], header[18:]
+    return kind(path) == kind(sys.executable)
+
+
 def file_system_of(path):
     """The type of the file system that holds `path`, by the longest mount point above it."""
     best, kind = "", ""

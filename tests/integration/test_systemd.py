@@ -12,7 +12,7 @@ import subprocess
 import pytest
 
 import hearsay_wire as wire
-from conftest import HEARSAYD, binary, program
+from conftest import HEARSAYD, binary, is_native, program
 from hearsay_wire import pb
 
 UNIT = os.environ.get("HEARSAY_UNIT", "build/systemd/hearsayd.service")
@@ -145,6 +145,8 @@ def test_families_let_the_daemon_see_neighbours(make_daemon, unit, sanitized):
     serves."""
     if sanitized:
         pytest.skip(f"no filter of calls under {sanitized}")
+    if not is_native(binary(HEARSAYD)):
+        pytest.skip("a filter of this processor's calls kills a daemon for another one")
     (families,) = unit["RestrictAddressFamilies"]
     library = ctypes.CDLL("libseccomp.so.2")
     daemon = make_daemon(preexec=lambda: load_families(library, families.split()))

@@ -120,10 +120,11 @@ def machine():
 def sandboxed(unit, program, sanitized):
     """The command that runs a program as its unit does."""
     settings = settings_of(unit)
+    has_calls = not sanitized and conftest.is_native(conftest.binary(program))
     file = f"/run/{os.path.basename(unit)}.json"
     with open(file, "w", encoding="utf-8") as out:
         json.dump({"settings": settings,
-                   "calls": None if sanitized else sorted(allowed_calls(settings))}, out)
+                   "calls": sorted(allowed_calls(settings)) if has_calls else None}, out)
     arguments = settings["ExecStart"][0].split()[1:]
     return [sys.executable, "-B", sandbox.__file__, file, conftest.binary(program), *arguments]
 

@@ -263,7 +263,7 @@ static struct some read_span(const struct walk *walk, const struct tree_node *no
     for (uint32_t s = 0; s < probe->phi.count; s++) {
         const struct phi_section *asked = &probe->phi.sections[s];
         uint8_t least = tree_range_row(summary, asked->number,
-                                       probe->phi.count == 1 ? TREE_FILLED : TREE_LEAST)[lane];
+                                       walk_is_filled(walk) ? TREE_FILLED : TREE_LEAST)[lane];
         uint8_t most = tree_range_row(summary, asked->number, TREE_MOST)[lane];
         uint32_t shared =
             count_shared(walk, &world.profile.sections[asked->number], summary->columns, lane) +

@@ -13,7 +13,7 @@ import sys
 ALLOWED = {
     # memory and strings
     "malloc", "realloc", "free", "memcpy", "memmove", "memset", "memcmp", "memchr", "strcmp", "strlen",
-    "bcmp",
+    "bcmp", "bsearch",
     # xxHash
     "XXH3_128bits", "XXH3_128bits_withSeed", "XXH3_64bits_withSeed",
     # libm, for sizing
