@@ -40,6 +40,7 @@ const char *privilege_filter_calls(void)
 
 #include <errno.h>
 #include <sched.h>
+#include <stddef.h>
 
 #include <seccomp.h>
 

@@ -55,7 +55,7 @@ TEST(threads_share_one_heap)
     assert_true((char *)block < (char *)sbrk(0) && (char *)block > start - HEAP_BYTES_MAX);
     free(block);
 #else
-    (void)thread, (void)block, (void)bytes;
+    (void)take_block, (void)thread, (void)block, (void)bytes;
     skip();
 #endif
 }

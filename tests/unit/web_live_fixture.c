@@ -12,16 +12,23 @@ struct web_live web_live;
 
 /* --- the loop --------------------------------------------------------------------------------- */
 
+uint64_t __wrap_uv_now(const uv_loop_t *loop);
+int __wrap_uv_timer_init(uv_loop_t *loop, uv_timer_t *timer);
+int __wrap_uv_timer_start(uv_timer_t *timer, uv_timer_cb callback, uint64_t timeout,
+                          uint64_t repeat);
+int __wrap_uv_is_active(const uv_handle_t *handle);
+void __wrap_uv_close(uv_handle_t *handle, uv_close_cb callback);
+
 static uv_timer_cb timer_callback;
 static uv_timer_t *timer_handle;
 
-uint64_t uv_now(const uv_loop_t *loop)
+uint64_t __wrap_uv_now(const uv_loop_t *loop)
 {
     (void)loop;
     return web_live.clock_ms;
 }
 
-int uv_timer_init(uv_loop_t *loop, uv_timer_t *timer)
+int __wrap_uv_timer_init(uv_loop_t *loop, uv_timer_t *timer)
 {
     (void)loop;
     timer_handle = timer;
@@ -29,7 +36,8 @@ int uv_timer_init(uv_loop_t *loop, uv_timer_t *timer)
     return 0;
 }
 
-int uv_timer_start(uv_timer_t *timer, uv_timer_cb callback, uint64_t timeout, uint64_t repeat)
+int __wrap_uv_timer_start(uv_timer_t *timer, uv_timer_cb callback, uint64_t timeout,
+                          uint64_t repeat)
 {
     assert_ptr_equal(timer, timer_handle);
     assert_int_equal(repeat, 0);
@@ -39,13 +47,13 @@ int uv_timer_start(uv_timer_t *timer, uv_timer_cb callback, uint64_t timeout, ui
     return 0;
 }
 
-int uv_is_active(const uv_handle_t *handle)
+int __wrap_uv_is_active(const uv_handle_t *handle)
 {
     (void)handle;
     return web_live.timer_runs;
 }
 
-void uv_close(uv_handle_t *handle, uv_close_cb callback)
+void __wrap_uv_close(uv_handle_t *handle, uv_close_cb callback)
 {
     (void)handle;
     (void)callback;
