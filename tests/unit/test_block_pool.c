@@ -2,6 +2,7 @@
 /* Which blocks a pool keeps, which it hands out again, and that it never keeps more than it may. */
 #include "daemon/system/block_pool.h"
 
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -38,7 +39,7 @@ static uint8_t *take(struct fixture *fixture, size_t bytes)
     uint8_t *block = alloc_array(&fixture->pool.alloc, bytes, 1);
 
     assert_non_null(block);
-    assert_int_equal((uintptr_t)block % 16, 0);
+    assert_int_equal((uintptr_t)block % _Alignof(max_align_t), 0);
     memset(block, 1, bytes);
     return block;
 }

@@ -66,7 +66,7 @@ static char *without_names(const char *text, size_t byte_count)
     bool is_escaped = false;
 
     for (size_t i = 0; i < byte_count && plain != NULL; i++) {
-        bool is_ascii = (text[i] >= ' ' && text[i] != 0x7f) || text[i] == '\n';
+        bool is_ascii = (text[i] >= ' ' && (unsigned char)text[i] < 0x7f) || text[i] == '\n';
 
         plain[i] = is_ascii ? text[i] : ' ';
         if (is_escaped && text[i] == 'u') {
