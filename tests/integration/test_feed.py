@@ -10,6 +10,7 @@ import subprocess
 
 import pytest
 
+import conftest
 import hearsay_wire as wire
 from hearsay_wire import pb
 from test_ask import asked
@@ -767,7 +768,7 @@ def test_the_command_prints_the_feed(make_bridge, rng):  # noqa: F811
     fill(bridge, rng)
     with bridge.connect() as client:
         some = changes(client)
-    hearsay = [os.environ["HEARSAY"], "--server", bridge.daemon.socket_path, "admin", "feed"]
+    hearsay = [conftest.program(conftest.HEARSAY), "--server", bridge.daemon.socket_path, "admin", "feed"]
 
     def run(*options):
         done = subprocess.run([*hearsay, *options], capture_output=True, text=True, check=False)
