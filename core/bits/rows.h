@@ -36,9 +36,10 @@ static inline struct phi_test phi_test(const struct bits_scan *scan)
 }
 
 /*
- * SCAN_SELECTIVE: the least overlap is a quarter of the query's bits or more, so that many blocks
- * have no filter with so many, and their set bits need not be looked at. Elsewhere to look for such
- * a filter first would only take time.
+ * SCAN_SELECTIVE is for queries whose least overlap is at least a quarter of their bits. Few
+ * filters share so many bits with such a query. So the scan first looks whether a filter of the
+ * block does, and reads the set bits of the block only then. For other queries this look costs more
+ * than it saves.
  */
 enum scan_test { SCAN_BITS, SCAN_PHI, SCAN_SELECTIVE };
 

@@ -110,9 +110,9 @@ struct bits_scan index_probe_scan(const struct index_probe *probe, size_t stride
  *
  * and x^2 >= v f V(a) / 2^(shift + 8) (1 - 2^-16). As V(a) is at least 1, `scale` takes more away.
  *
- * Computed exactly, X is at most V(c) (docs/notes/tree.md, "The bound of phi", for which sections
- * need not be half empty), and at most i. So X^2 >= f / 2^15 V(a) V(c) (1 - 2^-16) leaves
- * i >= f V(a) / 2^23 (1 - 2^-16): the least overlap of the kernel.
+ * The least overlap of the kernel: without rounding, X is at most V(c), and X is at most i.
+ * docs/notes/tree.md, "The bound of phi", shows the first, which holds for full sections, too. So
+ * from X^2 >= f / 2^15 V(a) V(c) (1 - 2^-16) follows i >= f V(a) / 2^23 (1 - 2^-16).
  *
  * i - a c / b is at most b / 4, and so is c - c^2 / b. So 2^15 X / 256 is at most 2^13 m for m bits
  * in all, besides the slack, and the shift makes it at most 2^14.

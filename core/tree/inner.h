@@ -95,9 +95,16 @@ enum {
     TREE_NEED_NONE = 1 << 14 /* the need of a span without messages: no message has a larger need */
 };
 
-/* The rows of tree_summary.ranges: the least and the most set bits that a message of the span has
- * in the section, the least of those that have any there, and the most that a message has there
- * outside of the core. 255 means 255 or more, and as a least number also that there is none. */
+/*
+ * The rows of tree_summary.ranges. Each has a number of bits for each span and section:
+ *
+ *   TREE_LEAST    the fewest set bits of a message
+ *   TREE_FILLED   the fewest set bits of a message that has some; 255 if no message has
+ *   TREE_MOST     the most set bits of a message
+ *   TREE_OUTSIDE  the most set bits of a message outside of the core
+ *
+ * 255 means 255 or more.
+ */
 enum tree_range { TREE_LEAST, TREE_FILLED, TREE_MOST, TREE_OUTSIDE, TREE_RANGES };
 
 struct tree_summary {

@@ -9,7 +9,8 @@
 
 /* --- storage ---------------------------------------------------------------------------------- */
 
-/* The size of tree_node.section_least, of section_filled and of section_most. */
+/* The size in bytes of each of the arrays section_least, section_filled and section_most of a node.
+ */
 static size_t ranges_bytes(const struct tree *tree)
 {
     return tree->section_count == 1 ? 0 : (size_t)tree->section_count * TREE_GROUPS;

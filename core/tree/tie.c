@@ -12,9 +12,11 @@
  */
 #include "core/tree/walk.h"
 
-/* Reads the set bits that all messages of a group have in each section that the query asks for.
- * Returns false if they do not have the same number. Messages that walk_least leaves out have phi
- * 0, and no message has less. */
+/*
+ * Reads the number of set bits that the messages of a group have in each section that the query
+ * asks for. Returns false if it differs between messages. Messages without bits that walk_least
+ * leaves out may differ: their phi is 0, the lowest there is.
+ */
 static bool same_counts(const struct walk *walk, const struct tree_node *node, size_t group,
                         uint16_t *out_counts)
 {

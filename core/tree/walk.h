@@ -207,19 +207,20 @@ void walk_sweep(struct walk *walk, const struct tree_node *node);
 /* Goes on with the last rest of the cursor, which has one, until it is done or the step is. */
 void walk_resume(struct walk *walk);
 
-/* --- the range of set bits that a bound goes by ------------------------------------------------
+/* --- bounds by set bits ------------------------------------------------------------------------
  */
 
-/* Whether messages without bits in what a query by phi asks for are left out of bounds. They have
- * phi 0 if it asks for one section only, and so pass no floor above 0. */
+/* Returns whether bounds ignore messages without bits in the section that a query by phi asks for.
+ * They do if it asks for one section only: such a message has phi 0, and passes no floor above 0.
+ */
 static inline bool walk_is_filled(const struct walk *walk)
 {
     return walk->probe->phi.count == 1;
 }
 
 /*
- * Returns, for each group of a node, the smallest number of set bits that its messages have in a
- * section that the query asks for; of those that count, if walk_is_filled, and 255 if none does.
+ * Returns, for each group of a node, the fewest set bits that a message has in a section that the
+ * query asks for. If walk_is_filled, only messages with bits there count; 255 means that none has.
  */
 static inline const uint8_t *walk_least(const struct walk *walk, const struct tree_node *node,
                                         uint32_t section)

@@ -195,7 +195,7 @@ bool ask_fill(const struct ask *ask, const uint64_t *filter, const char *field,
     for (uint32_t s = 0; s < profile->section_count; s++) {
         const struct profile_section *section = &profile->sections[s];
 
-        /* No section has more set bits than the filter, so that a large one need not be counted. */
+        /* A section has at most the set bits of the filter, so most need not be counted. */
         if (!is_too_full(section, all, maximum_ppm)) {
             continue;
         }

@@ -364,7 +364,8 @@ TEST(test_no_message_is_above_its_bounds)
     assert_true(sums->low > 1000 && sums->ruled_out > 100);
 }
 
-/* Every message has less phi with a query than `phi`: no group may have one, and no span. */
+/* Checks that the bounds rule out each group and each span. No message has a similarity of `phi` or
+ * more with the query. */
 static void check_ruled_out(const uint64_t *filter, double phi)
 {
     static _Alignas(WALK_LINE_BYTES) struct kept_node kept;
@@ -385,9 +386,8 @@ static void check_ruled_out(const uint64_t *filter, double phi)
 }
 
 /*
- * Every other message has no bits in a section that a query asks for, and the others have 20 bits
- * of 64 there, so that no message reaches a phi of 0.38: (64 * 4 - 4 * 20) / sqrt(4 * 60 * 20 *
- * 44).
+ * Half of the messages have no bits in the section that the query asks for. The other half have 20
+ * of its 64 bits, so no message has a phi above 0.384: (64 * 4 - 4 * 20) / sqrt(4 * 60 * 20 * 44).
  */
 TEST(test_messages_without_bits_there_do_not_raise_a_bound)
 {
