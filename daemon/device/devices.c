@@ -20,7 +20,8 @@ enum {
     BUFFER_BYTES = 32 * 1024, /* the kernel makes no larger datagram of a dump */
     READS_MAX = 16, /* datagrams in one callback, so that a flood does not hold the loop */
     READS_AT_START = 4096,
-    DUMP_AGAIN_MS = 200, /* after a dump that failed or was overtaken */
+    DUMP_AGAIN_MS = 200, /* after news that were lost, and after a first dump that failed */
+    DUMP_AGAIN_MAX_MS = 60 * 1000,
     FILL_AGAIN_MS = 60 * 1000,
     MANY_ADDRESSES = 8,
     TELL_AGAIN_MS = 60 * 60 * 1000,
@@ -39,6 +40,7 @@ struct devices {
     bool is_open;     /* the handles are open */
     bool is_dumping;  /* a dump was requested, and has not ended */
     bool must_dump;   /* news were lost: another dump is needed when this one has ended */
+    uint64_t wait_ms; /* how long to wait after the next dump that fails or is overtaken */
     uint64_t naming;  /* the device to be named in the log by the next dump; 0: none */
     bool was_named;   /* a device was named */
     uint64_t named_ms;
@@ -84,6 +86,22 @@ static void dump_later(struct devices *devices, uint64_t wait_ms)
     }
 }
 
+/* Requests the table once more, since it did not come, or not whole: after twice the time of the
+ * time before, because a kernel may refuse it for good, and a machine without work is to sleep. */
+static void dump_again(struct devices *devices)
+{
+    dump_later(devices, devices->wait_ms);
+    if (devices->wait_ms >= DUMP_AGAIN_MAX_MS) {
+        return;
+    }
+    devices->wait_ms *= 2;
+    if (devices->wait_ms >= DUMP_AGAIN_MAX_MS) {
+        devices->wait_ms = DUMP_AGAIN_MAX_MS;
+        log_warning("the kernel does not give its table of neighbours, so limits count addresses "
+                    "instead of devices; it is asked again every minute");
+    }
+}
+
 /* Requests the whole table, unless an answer is under way: then this is done afterwards. */
 static void dump(struct devices *devices)
 {
@@ -96,7 +114,7 @@ static void dump(struct devices *devices)
     neighbour_message_request(request);
     if (send(devices->descriptor, request, sizeof(request), MSG_DONTWAIT) !=
         (ssize_t)sizeof(request)) {
-        dump_later(devices, DUMP_AGAIN_MS);
+        dump_again(devices);
         return;
     }
     devices->is_dumping = true;
@@ -118,12 +136,13 @@ static void end_dump(struct devices *devices, bool is_whole)
     devices->is_dumping = false;
     if (is_whole && !devices->must_dump) {
         neighbour_table_end(devices->table);
+        devices->wait_ms = DUMP_AGAIN_MS;
         devices->naming = 0; /* if it was not named, it has gone */
         if (neighbour_table_is_incomplete(devices->table)) {
             dump_later(devices, FILL_AGAIN_MS);
         }
     } else {
-        dump_later(devices, DUMP_AGAIN_MS);
+        dump_again(devices);
     }
 }
 
@@ -266,6 +285,7 @@ int devices_open(const struct alloc *alloc, uv_loop_t *loop, const uint8_t *key,
     devices->alloc = alloc;
     devices->loop = loop;
     devices->descriptor = -1;
+    devices->wait_ms = DUMP_AGAIN_MS;
     randombytes_buf(random, sizeof(random));
     int rc = neighbour_table_new(alloc, NEIGHBOUR_ENTRIES_MAX, key != NULL ? key : random,
                                  &devices->table);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The messages of the kernel about its neighbour table, byte for byte, and the table made of them.
  */
+#include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 
@@ -517,13 +518,123 @@ TEST(memory_that_runs_out)
 
 static unsigned reads;
 
+/* A kernel of the test's own, in place of the real one while `is_there`. */
+static struct {
+    bool is_there;
+    bool refuses;                   /* what is sent */
+    bool has_lost;                  /* news: the next read says so */
+    const struct datagram *to_read; /* by the next read; NULL: none */
+    uint64_t wait_ms;               /* of the timer that was started last */
+    uv_timer_t *timer;
+    uv_timer_cb on_timer;
+} kernel;
+
 ssize_t __real_recvmsg(int descriptor, struct msghdr *message, int flags);
 ssize_t __wrap_recvmsg(int descriptor, struct msghdr *message, int flags);
+ssize_t __real_send(int descriptor, const void *bytes, size_t count, int flags);
+ssize_t __wrap_send(int descriptor, const void *bytes, size_t count, int flags);
+int __real_uv_timer_start(uv_timer_t *timer, uv_timer_cb callback, uint64_t wait, uint64_t repeat);
+int __wrap_uv_timer_start(uv_timer_t *timer, uv_timer_cb callback, uint64_t wait, uint64_t repeat);
 
 ssize_t __wrap_recvmsg(int descriptor, struct msghdr *message, int flags)
 {
     reads++;
-    return __real_recvmsg(descriptor, message, flags);
+    if (!kernel.is_there) {
+        return __real_recvmsg(descriptor, message, flags);
+    }
+    if (kernel.has_lost || kernel.to_read == NULL) {
+        errno = kernel.has_lost ? ENOBUFS : EAGAIN;
+        kernel.has_lost = false;
+        return -1;
+    }
+    size_t count = kernel.to_read->count;
+    memcpy(message->msg_iov[0].iov_base, kernel.to_read->bytes, count);
+    kernel.to_read = NULL;
+    return (ssize_t)count;
+}
+
+ssize_t __wrap_send(int descriptor, const void *bytes, size_t count, int flags)
+{
+    if (!kernel.is_there) {
+        return __real_send(descriptor, bytes, count, flags);
+    }
+    errno = EOPNOTSUPP;
+    return kernel.refuses ? -1 : (ssize_t)count;
+}
+
+int __wrap_uv_timer_start(uv_timer_t *timer, uv_timer_cb callback, uint64_t wait, uint64_t repeat)
+{
+    if (!kernel.is_there) {
+        return __real_uv_timer_start(timer, callback, wait, repeat);
+    }
+    kernel.wait_ms = wait;
+    kernel.timer = timer;
+    kernel.on_timer = callback;
+    return 0;
+}
+
+/* Looks up an address, for which the news are read. Nothing is known of it. */
+static void read_news(struct devices *devices)
+{
+    static const uint8_t ipv4[4] = {192, 0, 2, 7};
+    struct device_query query = {.family = 4, .bytes = ipv4};
+    uint64_t device = 0;
+
+    assert_int_equal(devices_find(devices, &query, &device), DEVICE_NONE);
+}
+
+static void check_waits(struct devices *devices)
+{
+    struct datagram done = {0};
+    struct datagram refused = {0};
+
+    add_number(&done, NLMSG_DONE, 0, 0);
+    add_number(&refused, NLMSG_ERROR, 0, -EOPNOTSUPP);
+    for (uint64_t expected = 200; expected < 60000; expected *= 2) {
+        assert_int_equal(kernel.wait_ms, expected);
+        kernel.on_timer(kernel.timer);
+    }
+    kernel.refuses = false;
+    for (int i = 0; i < 3; i++) { /* an answer may refuse it, too */
+        assert_int_equal(kernel.wait_ms, 60000);
+        kernel.wait_ms = 0;
+        kernel.on_timer(kernel.timer);
+        assert_int_equal(kernel.wait_ms, 0);
+        kernel.to_read = &refused;
+        read_news(devices);
+    }
+    kernel.on_timer(kernel.timer);
+    kernel.to_read = &done; /* it comes after all */
+    read_news(devices);
+    kernel.has_lost = true;
+    read_news(devices);
+    assert_int_equal(kernel.wait_ms, 200);
+    kernel.refuses = true;
+    kernel.on_timer(kernel.timer);
+    assert_int_equal(kernel.wait_ms, 200);
+}
+
+/* A kernel that refuses the table for good, as an emulator does, is asked less and less often. */
+TEST(a_refused_table_is_asked_for_less_often)
+{
+    struct devices *devices = NULL;
+    uv_loop_t loop;
+
+    assert_int_equal(uv_loop_init(&loop), 0);
+    kernel.is_there = true;
+    kernel.refuses = true;
+    assert_int_equal(devices_open(alloc_system(), &loop, key, &devices), 0);
+    if (kernel.timer != NULL) { /* NULL: the system has no such sockets */
+        check_waits(devices);
+    }
+    kernel.is_there = false;
+    devices_close(devices);
+    (void)uv_run(&loop, UV_RUN_DEFAULT);
+    devices_free(devices);
+    assert_int_equal(uv_loop_close(&loop), 0);
+    if (kernel.timer == NULL) {
+        skip();
+    }
 }
 
 /* An address that has no entry is looked for in the news of the kernel, which costs a system call.

@@ -185,6 +185,8 @@ def addresses6(count, first):
 
 @pytest.fixture(name="guests")
 def make_guests():
+    if "qemu" in os.environ.get("HEARSAY_WRAPPER", ""):
+        pytest.skip("QEMU does not let a program ask for the kernel's table of neighbours")
     made = Guests()
     yield made
     made.close()
