@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""One dialect of C, as far as a script can see it. Part of `make lint`.
+"""One dialect of C, as far as a script can see it. A test, and part of `make lint`.
 
 usage: dialect.py [FILE]...    core, proto, client and daemon when none is named
 
 In the code, comments and strings left out:
   rc        a status has the name rc: no `int error`, `int err`, `int ret`, `int res`, `int result`
   sizeof    sizeof(x), with parentheses
-  const     no `const` on a local variable that is no pointer
+  const     no `const` on a local variable that is neither a pointer nor a table
   names     a static function of a .c file has a name of two words or more: `query_begin`, not
             `begin`, as names stand in backtraces by themselves
   cast      CONTAINER_OF instead of a cast from an embedded member to its struct
@@ -29,8 +29,8 @@ CODE_RULES = (
     (re.compile(r"^.*\bint (error|err|ret|res|result)\b(?! ?\()(?!.*/\*).*", re.MULTILINE),
      "a status has the name rc"),
     (re.compile(r"\bsizeof [^(].*|\bsizeof \(.*"), "sizeof(x), with parentheses"),
-    (re.compile(r"^ +const ((struct |enum |unsigned |long )*\w+) \w+(\[[^\]]*\])? =.*", re.MULTILINE),
-     "no const on a local variable that is no pointer"),
+    (re.compile(r"^ +const ((struct |enum |unsigned |long )*\w+) \w+ =.*", re.MULTILINE),
+     "no const on a local variable that is neither a pointer nor a table"),
     (re.compile(r"^static [\w *]*\b(?!main\b)[a-z0-9]+\(.*", re.MULTILINE),
      "a static function has a name of two words or more"),
     (re.compile(r"= \((struct \w+) \*\)(\(void \*\))?(\w+|\(\(char \*\).*offsetof.*);.*"),
@@ -54,8 +54,8 @@ def check_includes(name, text):
     own = name.removesuffix(".c") + ".h"
     if name.endswith(".c") and ("\"", own) in found[1:]:
         yield 1, f"the own header, {own}, comes first"
-    # A unit of several files has one header: privilege.h is privilege_calls.c's, too.
-    if found and found[0][0] == "\"" and name.startswith(found[0][1].removesuffix(".h")):
+    # A unit of several files has one header, which stands in their folder.
+    if found and found[0][0] == "\"" and name.rpartition("/")[0] == found[0][1].rpartition("/")[0]:
         found = found[1:]
     ranks = [0 if kind == "<" and not LIBRARY.fullmatch(what) else 1 if kind == "<" else 2
              for kind, what in found]

@@ -68,8 +68,8 @@ static int add_cell(struct hearsay_context *context, uint32_t column, uint32_t r
 static int add_nearest(struct hearsay_context *context, uint32_t column, uint32_t row,
                        struct hearsay_error *out_error)
 {
-    const int column_bits = (5 * CONTEXT_GEOHASH_NEAREST + 1) / 2;
-    const int row_bits = 5 * CONTEXT_GEOHASH_NEAREST / 2;
+    int column_bits = (5 * CONTEXT_GEOHASH_NEAREST + 1) / 2;
+    int row_bits = 5 * CONTEXT_GEOHASH_NEAREST / 2;
     bool is_east = (column >> (HALVINGS - column_bits - 1) & 1) != 0;
     bool is_north = (row >> (HALVINGS - row_bits - 1) & 1) != 0;
     uint32_t columns[2] = {column >> (HALVINGS - column_bits)};
@@ -98,7 +98,7 @@ int hearsay_context_add_position(struct hearsay_context *context, double latitud
     }
     uint32_t column = geohash_halve(longitude, -180, 180);
     uint32_t row = geohash_halve(latitude, -90, 90);
-    const int coarse_shift = HALVINGS - 5 * CONTEXT_GEOHASH_COARSE / 2;
+    int coarse_shift = HALVINGS - 5 * CONTEXT_GEOHASH_COARSE / 2;
     int status = add_cell(context, column >> coarse_shift, row >> coarse_shift,
                           CONTEXT_GEOHASH_COARSE, out_error);
     if (status == HEARSAY_OK) {

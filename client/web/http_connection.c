@@ -156,7 +156,7 @@ enum http_entry http_connection_enter(struct http_connection *connection)
     return HTTP_ENTRY_DONE;
 }
 
-static void consider(struct fair_choice *choice, struct http_connection *connection)
+static void consider_connection(struct fair_choice *choice, struct http_connection *connection)
 {
     fair_consider(choice, &(struct fair_candidate){.thing = connection,
                                                    .share = fair_share(connection->holder),
@@ -179,7 +179,7 @@ static void server_make_room(struct http_server *server, const struct http_conne
     }
     DL_FOREACH (server->connections, connection) {
         if (!connection->is_closing) {
-            consider(&choice, connection);
+            consider_connection(&choice, connection);
         }
     }
     if (choice.victim.thing != NULL) {
@@ -205,7 +205,7 @@ void http_server_bound_answers(struct http_server *server, struct http_connectio
             if (connection->exchange.answer_bytes > 0 && !connection->is_closing) {
                 held += connection->exchange.answer_bytes;
                 if (connection != last) {
-                    consider(&choice, connection);
+                    consider_connection(&choice, connection);
                 }
             }
         }
@@ -218,10 +218,9 @@ void http_server_bound_answers(struct http_server *server, struct http_connectio
 
 uint64_t http_memory_most(unsigned connections)
 {
-    const uint64_t each =
-        2 * HTTP_SEND_BYTES + 2 * HTTP_RECEIVE_BYTES + /* of the kernel */
-        HTTP_POOL_BYTES + sizeof(struct http_connection) + HTTP_TARGET_BYTES +
-        (HTTP_STREAM_BYTES > HTTP_BODY_BYTES ? HTTP_STREAM_BYTES : HTTP_BODY_BYTES);
+    uint64_t each = 2 * HTTP_SEND_BYTES + 2 * HTTP_RECEIVE_BYTES + /* of the kernel */
+                    HTTP_POOL_BYTES + sizeof(struct http_connection) + HTTP_TARGET_BYTES +
+                    (HTTP_STREAM_BYTES > HTTP_BODY_BYTES ? HTTP_STREAM_BYTES : HTTP_BODY_BYTES);
     return connections * each + answers_most(connections);
 }
 

@@ -175,7 +175,7 @@ void plain_json(struct html *html, const char *text, size_t count)
 void plain_time(struct html *html, int64_t ms)
 {
     /* The latest time that is shown: the end of the year 9999, or of a 32-bit time_t. */
-    const int64_t most_ms =
+    int64_t most_ms =
         sizeof(time_t) > 4 ? INT64_C(253402300799999) : INT32_MAX * INT64_C(1000) + 999;
     int64_t shown_ms = ms < 0 ? 0 : ms > most_ms ? most_ms : ms;
     time_t seconds = (time_t)(shown_ms / 1000);

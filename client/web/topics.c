@@ -150,7 +150,7 @@ struct explained {
 };
 
 /* Counts labels whose bits the message has, all of them. */
-static bool explain(struct explained *explained, const struct bits *labels)
+static bool explain_labels(struct explained *explained, const struct bits *labels)
 {
     if (!bits_within(labels, &explained->message)) {
         return false;
@@ -230,7 +230,7 @@ struct topics_finder {
 
 /* Sets the bits that the labels of the context set, and empties it. None if they cannot be
  * encoded. */
-static void encode(struct topics_finder *finder, bool is_keyed, struct bits *out_bits)
+static void encode_topic(struct topics_finder *finder, bool is_keyed, struct bits *out_bits)
 {
     struct hearsay_filter filter = {.bits = 0};
     struct hearsay_keys keys = {.epoch_key = finder->host->epoch.key};
@@ -266,11 +266,11 @@ static const struct known *known_of(struct topics_finder *finder, bool is_keyed)
 
     if (!known->is_made) {
         add_place(finder->context, finder->place);
-        encode(finder, is_keyed, &known->place);
+        encode_topic(finder, is_keyed, &known->place);
         for (size_t i = 0; i < finder->topics->count; i++) {
             (void)hearsay_context_add_topic(finder->context, finder->topics->all[i].normalised,
                                             NULL);
-            encode(finder, is_keyed, &known->topics[i]);
+            encode_topic(finder, is_keyed, &known->topics[i]);
         }
         known->is_made = true;
     }
@@ -308,7 +308,7 @@ static bool is_needed(const struct explained *explained, const struct bits *topi
     return !bits_within(topic, &explained->twice);
 }
 
-static uint32_t choose(struct topics_finder *finder, const struct hearsay_result *message)
+static uint32_t choose_topic(struct topics_finder *finder, const struct hearsay_result *message)
 {
     const struct known *known = known_of(finder, message->epoch != 0);
     struct explained explained = {.section = finder->section.bits};
@@ -316,12 +316,12 @@ static uint32_t choose(struct topics_finder *finder, const struct hearsay_result
     uint32_t found = 0;
 
     take_section(&finder->section, message->filter.data, &explained.message);
-    (void)explain(&explained, &known->place);
+    (void)explain_labels(&explained, &known->place);
     (void)hearsay_context_add_time(finder->context, message->deposited_ms, NULL);
-    encode(finder, message->epoch != 0, &now);
-    (void)explain(&explained, &now);
+    encode_topic(finder, message->epoch != 0, &now);
+    (void)explain_labels(&explained, &now);
     for (size_t i = 0; i < finder->topics->count; i++) {
-        found |= explain(&explained, &known->topics[i]) ? 1U << i : 0;
+        found |= explain_labels(&explained, &known->topics[i]) ? 1U << i : 0;
     }
     if (!is_believed(&explained, known->topics, finder->topics->count)) {
         return 0;
@@ -342,7 +342,7 @@ uint32_t topics_find(struct topics_finder *finder, const struct hearsay_result *
         return 0;
     }
     if (hearsay_context_new(&finder->context, NULL) == HEARSAY_OK) {
-        found = choose(finder, message);
+        found = choose_topic(finder, message);
     }
     hearsay_context_free(finder->context);
     finder->context = NULL;

@@ -240,7 +240,7 @@ bool character_is_blank(uint32_t character)
 }
 
 /* The number of a well-formed UTF-8 character of `length` bytes. */
-static uint32_t decode(const char *bytes, size_t length)
+static uint32_t decode_character(const char *bytes, size_t length)
 {
     uint32_t character = (uint8_t)bytes[0];
 
@@ -257,7 +257,7 @@ bool character_any_seen(const char *text, size_t length)
 {
     for (size_t at = 0, step = 0; at < length; at += step) {
         step = label_character(text + at, length - at);
-        if (step == 0 || !character_is_blank(decode(text + at, step))) {
+        if (step == 0 || !character_is_blank(decode_character(text + at, step))) {
             return true;
         }
     }

@@ -16,16 +16,16 @@ struct fair_holder {
 
 /* --- the victim ------------------------------------------------------------------------------- */
 
-static int compare(uint64_t a, uint64_t b)
+static int compare_numbers(uint64_t a, uint64_t b)
 {
     return (a > b) - (a < b);
 }
 
 static int compare_shares(const struct fair_share *a, const struct fair_share *b)
 {
-    int by_holder = compare(a->held, b->held);
+    int by_holder = compare_numbers(a->held, b->held);
 
-    return by_holder != 0 ? by_holder : compare(a->by_network, b->by_network);
+    return by_holder != 0 ? by_holder : compare_numbers(a->by_network, b->by_network);
 }
 
 static bool is_own(const struct fair_choice *choice, const struct fair_candidate *candidate)
@@ -40,8 +40,8 @@ static bool goes_before(const struct fair_choice *choice, const struct fair_cand
     int order = compare_shares(&a->share, &b->share);
 
     order = order != 0 ? order : is_own(choice, a) - is_own(choice, b);
-    order = order != 0 ? order : compare(a->rank, b->rank);
-    order = order != 0 ? order : compare(a->age, b->age);
+    order = order != 0 ? order : compare_numbers(a->rank, b->rank);
+    order = order != 0 ? order : compare_numbers(a->age, b->age);
     return order > 0;
 }
 

@@ -49,7 +49,7 @@ static BITS_INLINE size_t scan_rows(const struct bits_scan *scan, const uint64_t
                                     enum scan_test kind, uint32_t *out, uint32_t *out_lanes)
 {
     struct bits_scan local = *scan; /* a copy, which writing to `out` cannot change */
-    const struct phi_test test = phi_test(scan);
+    struct phi_test test = phi_test(scan);
     size_t words = local.words - local.before - local.after;
 
     local.query += local.before;
@@ -106,7 +106,7 @@ static BITS_INLINE size_t scan_places(const struct bits_scan *scan, const struct
 {
     struct bits_scan local = *scan; /* copies, which writing to `out` cannot change */
     struct bits_list all = *list;
-    const struct phi_test test = phi_test(scan);
+    struct phi_test test = phi_test(scan);
     size_t words = local.words - local.before - local.after;
 
     for (size_t i = from; i < all.count; i++) {
@@ -166,7 +166,7 @@ static BITS_INLINE size_t sift_places(const struct bits_scan *scan, const struct
     struct bits_scan local = *scan; /* copies, which writing to `places` cannot change */
     struct bits_list all = *list;
     struct bits_step part = *step;
-    const struct phi_test test = phi_test(scan);
+    struct phi_test test = phi_test(scan);
     size_t kept = 0;
 
     for (size_t i = 0; i < count; i++) {

@@ -16,7 +16,7 @@ static size_t arranged_of(const struct worth_counts *counts)
 }
 
 /* What the queries and the worn messages have paid for, in messages that a rebuild arranges. */
-static uint64_t paid(const struct worth *worth, const struct worth_counts *counts)
+static uint64_t paid_work(const struct worth *worth, const struct worth_counts *counts)
 {
     uint64_t saved = (uint64_t)counts->worn * (PPM - worth->compared_ppm) / PPM;
 
@@ -28,8 +28,8 @@ static uint64_t paid(const struct worth *worth, const struct worth_counts *count
  * Keeps the smallest share: if searches of a kind that compares much kept the larger one, those of
  * another kind that compare less would never be seen to pay for the worn messages.
  */
-static void observe(struct worth *worth, const struct worth_counts *counts, uint64_t searches,
-                    uint64_t comparisons)
+static void observe_searches(struct worth *worth, const struct worth_counts *counts,
+                             uint64_t searches, uint64_t comparisons)
 {
     uint64_t of_worn = searches * counts->worn;
 
@@ -58,7 +58,7 @@ void worth_look(struct worth *worth, const struct worth_counts *counts)
     worth->searches = counts->searches;
     worth->comparisons = counts->comparisons;
     if (arranged_of(counts) > 0) {
-        observe(worth, counts, searches, comparisons);
+        observe_searches(worth, counts, searches, comparisons);
     }
     uint64_t after = searches * counts->messages / 1000 * worth->compared_ppm / 1000;
     uint64_t more = comparisons > after ? comparisons - after : 0;
@@ -68,13 +68,13 @@ void worth_look(struct worth *worth, const struct worth_counts *counts)
 
 bool worth_is_due(const struct worth *worth, const struct worth_counts *counts)
 {
-    return counts->messages > WORTH_MESSAGES_LEAST && paid(worth, counts) >= counts->messages;
+    return counts->messages > WORTH_MESSAGES_LEAST && paid_work(worth, counts) >= counts->messages;
 }
 
 void worth_rebuilt(struct worth *worth, const struct worth_counts *begun,
                    const struct worth_counts *counts)
 {
-    uint64_t before = paid(worth, begun);
+    uint64_t before = paid_work(worth, begun);
     uint64_t most = (uint64_t)(WORTH_SHARE - 1) * begun->messages; /* as the first index has */
     uint64_t left = before > begun->messages ? before - begun->messages : 0;
     uint64_t credit = left < most ? left : most;

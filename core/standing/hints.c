@@ -19,7 +19,7 @@
 enum { FIRST_ROOM = 1 << 16, ROOM_A_PART = 8, UNLIKE = 17, FIRSTS_MOST = 8 };
 
 /* Spreads a number over 64 bits (the finaliser of SplitMix64). */
-static uint64_t mixed(uint64_t number)
+static uint64_t mixed_number(uint64_t number)
 {
     number = (number ^ number >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     number = (number ^ number >> 27) * UINT64_C(0x94d049bb133111eb);
@@ -60,16 +60,16 @@ void standing_signatures(const struct standing *standing, const uint16_t *positi
     size_t first_count = firsts_of(standing->profile.bits, count);
 
     for (uint32_t h = 0; h < STANDING_HINTS; h++) {
-        uint64_t order = mixed(h + 1);
+        uint64_t order = mixed_number(h + 1);
         uint64_t firsts[FIRSTS_MOST];
 
         memset(firsts, UINT8_MAX, sizeof(firsts));
         for (size_t i = 0; i < count; i++) {
-            keep_first(firsts, first_count, mixed(order + positions[i]));
+            keep_first(firsts, first_count, mixed_number(order + positions[i]));
         }
         out[h] = kind;
         for (size_t i = 0; i < first_count; i++) {
-            out[h] = mixed(out[h] ^ firsts[i]);
+            out[h] = mixed_number(out[h] ^ firsts[i]);
         }
     }
 }

@@ -255,7 +255,7 @@ static bool open_all(struct standing *standing, struct opening *opening)
 static bool open_soon(struct standing *standing, struct opening *opening,
                       const struct standing_group *group, const struct standing_probe *probe)
 {
-    const size_t first = offsetof(struct standing_group, slots);
+    size_t first = offsetof(struct standing_group, slots);
 
     match_fetch((const char *)group + first,
                 (sizeof(*group) - first) / sizeof(uint64_t) + standing->words);

@@ -156,7 +156,8 @@ void standing_keep_typical(const struct standing *standing, struct standing_node
 }
 
 /* Widens the range of the whole node by that of a word. */
-static void widen(const struct standing *standing, struct standing_needs *by_phi, uint32_t word)
+static void widen_needs(const struct standing *standing, struct standing_needs *by_phi,
+                        uint32_t word)
 {
     int32_t need = by_phi->typical_needs[word];
 
@@ -195,7 +196,7 @@ void standing_keep_all(const struct standing *standing, struct standing_node *no
             asked = asked == 0 ? by_phi->asked[w] : asked;
             same = same && asked != 0 && by_phi->asked[w] == asked;
             by_phi->all.typical_root = by_phi->typical_roots[w];
-            widen(standing, by_phi, w);
+            widen_needs(standing, by_phi, w);
         }
     }
     by_phi->all.asked = same ? asked : 0;

@@ -368,8 +368,8 @@ static void count_shared(const struct standing *standing, const struct standing_
 }
 
 /* Chooses a group instead of the one chosen before if it is more similar, and the part may join. */
-static void consider(const struct standing *standing, struct seeker *seeker,
-                     struct standing_group *group, uint32_t shared, struct choice *choice)
+static void consider_node(const struct standing *standing, struct seeker *seeker,
+                          struct standing_group *group, uint32_t shared, struct choice *choice)
 {
     uint32_t all = group->key_bits + seeker->key_bits - shared;
 
@@ -397,7 +397,7 @@ static void look_in_node(struct standing *standing, const struct standing_node *
         uint32_t lane = lanes[i];
 
         if ((mask[lane / 64] >> lane % 64 & 1) != 0) {
-            consider(standing, seeker, node->groups[lane], shared[lane], choice);
+            consider_node(standing, seeker, node->groups[lane], shared[lane], choice);
         }
     }
 }
@@ -410,8 +410,9 @@ static void look_at_hints(const struct standing *standing, struct seeker *seeker
 
         if (group != NULL && group != choice->group && group->class == seeker->class &&
             group->loose == seeker->loose && group->count < STANDING_GROUP) {
-            consider(standing, seeker, group,
-                     bloom_intersection_count(group->key, seeker->key, standing->words), choice);
+            consider_node(standing, seeker, group,
+                          bloom_intersection_count(group->key, seeker->key, standing->words),
+                          choice);
         }
     }
 }

@@ -29,7 +29,8 @@ enum {
 
 /* Allocates a longer copy of an array, filled up with zeros. NULL without memory: the array stays
  * as it is. */
-static void *grown(const struct tree *tree, void *array, size_t count, size_t room, size_t size)
+static void *grown_array(const struct tree *tree, void *array, size_t count, size_t room,
+                         size_t size)
 {
     void *copy = alloc_zeroed(tree->alloc, room, size);
 
@@ -55,7 +56,7 @@ static int reserve_twin(struct tree *tree)
     }
     if (chunk == tree->chunk_room) {
         uint32_t room = chunk == 0 ? FIRST_ROOM : 2 * chunk;
-        struct tree_twin **twins = grown(tree, tree->twins, chunk, room, sizeof(*twins));
+        struct tree_twin **twins = grown_array(tree, tree->twins, chunk, room, sizeof(*twins));
 
         if (twins == NULL) {
             return -ERR_NOMEM;
@@ -89,7 +90,7 @@ static int reserve_entry(struct tree *tree)
         return -ERR_NOMEM;
     }
     uint32_t room = count == 0 ? FIRST_ROOM : 2 * count;
-    struct tree_entry *entries = grown(tree, tree->entries, count, room, sizeof(*entries));
+    struct tree_entry *entries = grown_array(tree, tree->entries, count, room, sizeof(*entries));
     if (entries == NULL) {
         return -ERR_NOMEM;
     }

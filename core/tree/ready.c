@@ -32,7 +32,7 @@ static size_t bits_before(const struct walk *walk, size_t word)
 /* Notes which words each step prefetches: those that the next step reads besides its own. */
 static void note_next(struct walk_parts *parts, size_t first, size_t end)
 {
-    const struct bits_step whole = {.first = first, .end = end};
+    struct bits_step whole = {.first = first, .end = end};
     const struct bits_step *next = &whole;
 
     for (size_t s = WALK_STEPS; s-- > 0;) {

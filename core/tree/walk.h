@@ -207,8 +207,7 @@ void walk_sweep(struct walk *walk, const struct tree_node *node);
 /* Goes on with the last rest of the cursor, which has one, until it is done or the step is. */
 void walk_resume(struct walk *walk);
 
-/* --- bounds by set bits ------------------------------------------------------------------------
- */
+/* --- bounds by set bits ----------------------------------------------------------------------- */
 
 /* Returns whether bounds ignore messages without bits in the section that a query by phi asks for.
  * They do if it asks for one section only: such a message has phi 0, and passes no floor above 0.
@@ -230,8 +229,7 @@ static inline const uint8_t *walk_least(const struct walk *walk, const struct tr
     return rows + (size_t)section * TREE_GROUPS;
 }
 
-/* --- tie.c: groups that tie with the k-th best -------------------------------------------------
- */
+/* --- tie.c: groups that tie with the k-th best ------------------------------------------------ */
 
 /* Returns the highest reach of a group that may tie with the k-th best. The bounds by phi of such a
  * group are above the floor by less than this. */

@@ -103,7 +103,7 @@ static void dump_again(struct devices *devices)
 }
 
 /* Requests the whole table, unless an answer is under way: then this is done afterwards. */
-static void dump(struct devices *devices)
+static void request_dump(struct devices *devices)
 {
     uint8_t request[NEIGHBOUR_REQUEST_BYTES];
 
@@ -124,7 +124,7 @@ static void dump(struct devices *devices)
 
 static void on_again(uv_timer_t *timer)
 {
-    dump(timer->data);
+    request_dump(timer->data);
 }
 
 /* The answer to a request has ended; `is_whole` if it had all entries. */
@@ -263,7 +263,7 @@ static int open_handles(struct devices *devices)
     /* Neither keeps the loop running by itself. */
     uv_unref((uv_handle_t *)&devices->poll);
     uv_unref((uv_handle_t *)&devices->again);
-    dump(devices);
+    request_dump(devices);
     /* The kernel makes the answer while it is read, so reading does not wait. */
     for (unsigned i = 0; i < READS_AT_START && devices->is_dumping; i++) {
         if (!read_datagram(devices)) {
@@ -373,7 +373,7 @@ static void note_use(struct devices *devices, const struct device_query *query, 
         devices->was_named = true;
         devices->named_ms = now_ms;
         devices->naming = device;
-        dump(devices); /* only the kernel has the link-layer address itself */
+        request_dump(devices); /* only the kernel has the link-layer address itself */
     }
 }
 

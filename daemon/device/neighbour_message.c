@@ -17,7 +17,7 @@ _Static_assert(NEIGHBOUR_REQUEST_BYTES == sizeof(struct nlmsghdr) + sizeof(struc
                "the request has both and no padding");
 
 /* Rounds up to the alignment of netlink, which is 4 for messages and attributes. */
-static size_t align(size_t bytes)
+static size_t aligned_bytes(size_t bytes)
 {
     return (bytes + NLMSG_ALIGNTO - 1) & ~(size_t)(NLMSG_ALIGNTO - 1);
 }
@@ -65,7 +65,7 @@ static bool read_attributes(const uint8_t *bytes, size_t count, struct neighbour
                             neighbour, has_address)) {
             return false;
         }
-        size_t step = align(head.rta_len) < count ? align(head.rta_len) : count;
+        size_t step = aligned_bytes(head.rta_len) < count ? aligned_bytes(head.rta_len) : count;
         bytes += step;
         count -= step;
     }
@@ -149,7 +149,7 @@ enum neighbour_message neighbour_message_next(const uint8_t *bytes, size_t count
         if (head.nlmsg_len < sizeof(head) || head.nlmsg_len > left) {
             return NEIGHBOUR_MALFORMED;
         }
-        *offset += align(head.nlmsg_len) < left ? align(head.nlmsg_len) : left;
+        *offset += aligned_bytes(head.nlmsg_len) < left ? aligned_bytes(head.nlmsg_len) : left;
         message =
             read_message(&head, at + sizeof(head), head.nlmsg_len - sizeof(head), out_neighbour);
     }

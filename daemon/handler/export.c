@@ -53,7 +53,7 @@ static void on_exported(struct persist_read *read)
         job_fail_memory(job);
         return;
     }
-    const int64_t now_ms = service_now_ms(service);
+    int64_t now_ms = service_now_ms(service);
     for (size_t i = 0; i < read->entry_count; i++) {
         const struct persist_message *message = &read->entries[i].message;
 
@@ -82,7 +82,7 @@ static void on_exported(struct persist_read *read)
 static void choose_page(uint32_t frame_bytes, uint32_t wanted, size_t *out_entries,
                         size_t *out_bytes)
 {
-    const size_t overhead = CODEC_EXPORTED_MESSAGE_BARE_BYTES_MAX;
+    size_t overhead = CODEC_EXPORTED_MESSAGE_BARE_BYTES_MAX;
     size_t most = frame_bytes / 4 / overhead;
     size_t entries = wanted == 0 || wanted > EXPORT_PAGE_MAX ? EXPORT_PAGE_MAX : wanted;
 

@@ -136,7 +136,7 @@ static void add_notices(struct query_job *job, struct hearsay_house_notice *noti
     struct service *service = job->base.service;
     struct rules *rules = &job->base.host->rules;
     const struct requester *client = job->base.client;
-    const struct hearsay_text place = here_map_name(job->base.host->here_map, &client->address);
+    struct hearsay_text place = here_map_name(job->base.host->here_map, &client->address);
     size_t bare_bytes = 0;
 
     rules_end_notices(rules, service_now_ms(service));

@@ -136,7 +136,7 @@ void handler_remove(struct ask *ask)
 void handler_hide(struct ask *ask)
 {
     const struct hearsay_hide *asked = &ask->request->hide;
-    const struct ask_decision decision = {asked->id, asked->kind, asked->reason};
+    struct ask_decision decision = {asked->id, asked->kind, asked->reason};
     struct remove_job *remove =
         ask_administers(ask, &asked->host) ? remove_job_new(ask, "hide", &decision) : NULL;
 

@@ -53,7 +53,7 @@ static size_t wanted_reads(const struct wanted *wanted)
 static bool is_wanted(const struct wanted *wanted, const struct host *host,
                       const struct persist_message *message)
 {
-    const struct hearsay_text name = {wanted->name, wanted->name_bytes};
+    struct hearsay_text name = {wanted->name, wanted->name_bytes};
     struct hearsay_text labels[LIMIT_LABELS];
 
     return wanted->name_bytes == 0 ||
@@ -472,7 +472,7 @@ static void on_page_read(struct persist_read *read)
 static void ask_page(struct ask *ask)
 {
     const struct hearsay_reported *asked = &ask->request->reported;
-    const struct wanted wanted = wanted_of(asked);
+    struct wanted wanted = wanted_of(asked);
     size_t most = wanted_reads(&wanted);
     struct persist_read read = {.kind = PERSIST_READ_LIST,
                                 .entry_count = most,

@@ -133,7 +133,7 @@ static void fill_rule(struct rule_job *job, const struct hearsay_unban *asked)
 void handler_ban(struct ask *ask)
 {
     const struct hearsay_ban *asked = &ask->request->ban;
-    const struct hearsay_unban banned = {asked->host, asked->payload_hash, asked->filter};
+    struct hearsay_unban banned = {asked->host, asked->payload_hash, asked->filter};
     struct rule_job *job = check_ban(ask, &banned) ? rule_job_new(ask, "ban") : NULL;
 
     if (job == NULL) {
@@ -320,8 +320,8 @@ static void on_noticed(struct persist_op *op)
 
     /* A job that has failed is gone behind is_done. */
     struct rules *rules = &job->host->rules;
-    const uint32_t number = op->kind == PERSIST_RULE_PUT ? rule->rule.number : 0;
-    const bool is_in_force = is_done(rule);
+    uint32_t number = op->kind == PERSIST_RULE_PUT ? rule->rule.number : 0;
+    bool is_in_force = is_done(rule);
 
     rules_give_number(rules, number);
     if (is_in_force) {

@@ -427,7 +427,7 @@ static int map_finish(struct here_map *map, char *out_reason)
     }
     places_merge(map, out_reason);
     for (size_t i = 0; i < map->count; i++) {
-        const struct entry entry = map->entries[i];
+        struct entry entry = map->entries[i];
 
         if (!entry.is_wrong) {
             map->entries[count++] = entry;

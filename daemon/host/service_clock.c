@@ -67,7 +67,7 @@ static void tell_waiting(struct service *service, int64_t now_ms)
 }
 
 /* Returns whether the clock was set forward since it was told last. */
-static bool tell(struct service *service)
+static bool tell_clock(struct service *service)
 {
     int64_t now_ms = service_now_ms(service);
     const struct clock_state *clock = &service->clock;
@@ -96,12 +96,12 @@ void service_start_clock(struct service *service)
     service->shift_seq = service->store.seq + 1;
     service->told.now_ms = service->clock.base_ms;
     service->told.monotonic_ms = reading.monotonic_ms;
-    (void)tell(service); /* takes the system's clock over, unless that has to be confirmed */
+    (void)tell_clock(service); /* takes the system's clock over, unless that has to be confirmed */
 }
 
 void service_tell_clock(struct service *service)
 {
-    if (tell(service) && service->control != NULL && service->control->clock_set != NULL) {
+    if (tell_clock(service) && service->control != NULL && service->control->clock_set != NULL) {
         service->control->clock_set(service->control->context);
     }
 }

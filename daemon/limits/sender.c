@@ -376,7 +376,7 @@ void sender_release(struct sender *sender)
     }
 }
 
-static void begin(struct sender *sender, enum sender_use use)
+static void begin_use(struct sender *sender, enum sender_use use)
 {
     sender->held[use]++;
     if (sender->prefix != NULL) {
@@ -412,7 +412,7 @@ int senders_enter(struct senders *senders, const struct sender_address *address,
     int rc = 0;
 
     if (may_connect(sender, limits)) {
-        begin(sender, SENDER_CONNECTIONS);
+        begin_use(sender, SENDER_CONNECTIONS);
         *out_sender = sender;
     } else {
         rc = sender_refuse(sender, limits, now_ms);
@@ -439,7 +439,7 @@ void senders_leave(struct sender *sender)
 
 void sender_begin_handshake(struct sender *sender)
 {
-    begin(sender, SENDER_HANDSHAKES);
+    begin_use(sender, SENDER_HANDSHAKES);
 }
 
 void sender_end_handshake(struct sender *sender)
@@ -450,7 +450,7 @@ void sender_end_handshake(struct sender *sender)
 void sender_begin_write(struct sender *sender)
 {
     sender_keep(sender);
-    begin(sender, SENDER_WRITES);
+    begin_use(sender, SENDER_WRITES);
 }
 
 void sender_end_write(struct sender *sender)

@@ -101,7 +101,7 @@ static uint64_t next_tick_ms(struct server *server, bool is_watching)
 
 /* --- a tick ----------------------------------------------------------------------------------- */
 
-static void sweep(struct server *server)
+static void sweep_sessions(struct server *server)
 {
     server->sweep_due_ms = loop_now_ms(&server->loop) + ROOM_SWEEP_MS;
     service_sweep(server->service);
@@ -127,7 +127,7 @@ static void on_tick(uv_timer_t *timer)
     }
     epochs_tick(server->service);
     if (!server->stopping && now_ms >= server->sweep_due_ms) {
-        sweep(server);
+        sweep_sessions(server);
     }
     bool is_watching = watch_tick(server->service);
     if (!server->stopping && service_arrange(server->service)) {

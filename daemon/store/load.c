@@ -116,8 +116,7 @@ int store_load_numbers(const struct store_load *load, struct store_numbers *numb
     return rc == SQLITE_OK ? 0 : load_refuse(load, rc, detail);
 }
 
-/* --- rules, tombstones and epochs ---------------------------------------------------------------
- */
+/* --- rules, tombstones and epochs ------------------------------------------------------------- */
 
 /* Reads the current row. Returns 0, or a negative error with a sentence. */
 static int read_row(const struct store_load *load, sqlite3_stmt *statement,

@@ -113,7 +113,7 @@ int store_review_change(struct store_database *database, const struct persist_me
 
 int store_review_number(struct store_database *database, uint32_t host)
 {
-    const struct persist_message message = {.host = host};
+    struct persist_message message = {.host = host};
     struct store_review row;
     struct store_walk walk;
     int rc = store_walk_begin(&walk, database->db, &store_moderation_table,

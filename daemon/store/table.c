@@ -19,7 +19,8 @@ static void append_keys(sqlite3_str *sql, const struct store_table *table)
     }
 }
 
-static int prepare(sqlite3 *db, sqlite3_str *sql, unsigned flags, sqlite3_stmt **out_statement)
+static int prepare_statement(sqlite3 *db, sqlite3_str *sql, unsigned flags,
+                             sqlite3_stmt **out_statement)
 {
     char *text = sqlite3_str_finish(sql);
     int rc =
@@ -75,7 +76,7 @@ int store_table_prepare(sqlite3 *db, const struct store_table *table, const char
         }
         sqlite3_str_appendall(sql, ")");
     }
-    return prepare(db, sql, SQLITE_PREPARE_PERSISTENT, out_statement);
+    return prepare_statement(db, sql, SQLITE_PREPARE_PERSISTENT, out_statement);
 }
 
 /* --- from a struct to a row ------------------------------------------------------------------- */
@@ -397,7 +398,7 @@ int store_walk_begin(struct store_walk *walk, sqlite3 *db, const struct store_ta
     sqlite3_str_appendall(sql, " ORDER BY ");
     append_keys(sql, table);
     sqlite3_str_appendall(sql, " LIMIT 1");
-    return prepare(db, sql, 0, &walk->statement);
+    return prepare_statement(db, sql, 0, &walk->statement);
 }
 
 /* Notes the key of the current row as SQLite sees it, also if it is damaged. */

@@ -16,7 +16,7 @@ static struct pool_block *header_of(void *block)
     return (struct pool_block *)block - 1;
 }
 
-static void release(struct block_pool *pool, struct pool_block *block)
+static void release_block(struct block_pool *pool, struct pool_block *block)
 {
     if (block->bytes < BLOCK_POOL_BLOCK_MIN || block->bytes > BLOCK_POOL_BLOCK_MAX ||
         block->bytes > BLOCK_POOL_KEPT_BYTES - pool->kept_bytes) {
@@ -65,7 +65,7 @@ static void *pool_resize(void *context, void *block, size_t bytes)
 
     if (bytes == 0) {
         if (old != NULL) {
-            release(pool, old);
+            release_block(pool, old);
         }
         return NULL;
     }
@@ -78,7 +78,7 @@ static void *pool_resize(void *context, void *block, size_t bytes)
     } else if (old != NULL) {
         memcpy(found + 1, block, old->bytes < bytes ? old->bytes : bytes);
         memset(block, 0, old->bytes); /* the user cannot overwrite it any more */
-        release(pool, old);
+        release_block(pool, old);
     }
     return found == NULL ? NULL : found + 1;
 }

@@ -15,10 +15,10 @@
 #include "daemon/system/reason.h"
 
 /* What to do about a data directory that cannot be made or written; UNIT_HINT_BYTES. */
-static const char *remedy_for(const char *directory, int error, char *out)
+static const char *remedy_for(const char *directory, int code, char *out)
 {
-    unit_hint(directory, error, out);
-    if (out[0] == '\0' && error == EACCES) {
+    unit_hint(directory, code, out);
+    if (out[0] == '\0' && code == EACCES) {
         unsigned long user = geteuid();
 
         (void)snprintf(out, UNIT_HINT_BYTES,
@@ -29,13 +29,13 @@ static const char *remedy_for(const char *directory, int error, char *out)
     return out;
 }
 
-static int refuse(const char *directory, const char *what, char *out_reason)
+static int refuse_directory(const char *directory, const char *what, char *out_reason)
 {
     char remedy[UNIT_HINT_BYTES];
-    int error = errno;
+    int code = errno;
 
     return reason_set(out_reason, "the data directory %s: cannot %s: %s%s", directory, what,
-                      strerror(error), remedy_for(directory, error, remedy));
+                      strerror(code), remedy_for(directory, code, remedy));
 }
 
 /* Syncs the parent of a new directory to storage, so that the directory survives a power cut.
@@ -93,7 +93,7 @@ int datadir_make(const char *directory, mode_t parents, char out_path[DATADIR_PA
         char what[DATADIR_PATH_BYTES + sizeof("make ")];
 
         (void)snprintf(what, sizeof(what), "make %s", path);
-        return refuse(directory, what, out_reason);
+        return refuse_directory(directory, what, out_reason);
     }
     return 0;
 }
@@ -158,7 +158,7 @@ static int take_lock(int directory_fd, const char *directory, int *out_lock, cha
     int fd = openat(directory_fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 
     if (fd < 0) {
-        return refuse(directory, "make the lock file", out_reason);
+        return refuse_directory(directory, "make the lock file", out_reason);
     }
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
         int rc = errno;
@@ -188,7 +188,7 @@ int datadir_lock(const char *directory, bool needs_storage, int *out_lock, char 
     }
     int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) {
-        return refuse(directory, "open it", out_reason);
+        return refuse_directory(directory, "open it", out_reason);
     }
     rc = check_owner(fd, directory, out_reason);
     if (rc == 0 && needs_storage) {

@@ -66,12 +66,12 @@ int inherited_take_sockets(struct inherited_socket *out_sockets, size_t room, si
 enum { UNIT_HINT_BYTES = 768 };
 
 /*
- * Writes what to append to a sentence about a write below `directory` that failed with `error`, an
- * errno. "": no unit started this process, or the error has another reason. A unit explains EROFS
+ * Writes what to append to a sentence about a write below `directory` that failed with `code`, an
+ * errno. "": no unit started this process, or the code has another reason. A unit explains EROFS
  * (ProtectSystem=strict), and EACCES below /home, /root and /run/user (ProtectHome=yes). Returns
  * `out`. May change errno.
  */
-const char *unit_hint(const char *directory, int error, char out[UNIT_HINT_BYTES]);
+const char *unit_hint(const char *directory, int code, char out[UNIT_HINT_BYTES]);
 
 /* As unit_hint, for the directory of the file or socket at an absolute path. */
-const char *unit_hint_of_file(const char *path, int error, char out[UNIT_HINT_BYTES]);
+const char *unit_hint_of_file(const char *path, int code, char out[UNIT_HINT_BYTES]);

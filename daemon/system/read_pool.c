@@ -2,9 +2,9 @@
 #include "daemon/system/read_pool.h"
 
 #include <stdatomic.h>
+#include <sys/prctl.h>
 
 #include <sodium.h>
-#include <sys/prctl.h>
 #include <uv.h>
 
 enum {

@@ -24,7 +24,7 @@ static bool is_hidden(const char *directory)
     return false;
 }
 
-const char *unit_hint(const char *directory, int error, char out[UNIT_HINT_BYTES])
+const char *unit_hint(const char *directory, int code, char out[UNIT_HINT_BYTES])
 {
     const char *name = program_invocation_short_name;
 
@@ -32,14 +32,14 @@ const char *unit_hint(const char *directory, int error, char out[UNIT_HINT_BYTES
     if (!notify_has_manager() || strlen(directory) > DIRECTORY_BYTES_MAX) {
         return out;
     }
-    if (error == EACCES && is_hidden(directory)) {
+    if (code == EACCES && is_hidden(directory)) {
         (void)snprintf(
             out, UNIT_HINT_BYTES,
             "; its systemd unit hides /home, /root and /run/user from %.40s: choose "
             "another directory, or put the three lines `[Service]`, `ProtectHome=no` and "
             "`ReadWritePaths=%s` into a drop-in (`systemctl edit %.40s`)",
             name, directory, name);
-    } else if (error == EROFS) {
+    } else if (code == EROFS) {
         (void)snprintf(out, UNIT_HINT_BYTES,
                        "; its systemd unit lets %.40s write to few directories: make this one for "
                        "the user of the unit, and put the two lines `[Service]` and "
@@ -49,12 +49,12 @@ const char *unit_hint(const char *directory, int error, char out[UNIT_HINT_BYTES
     return out;
 }
 
-const char *unit_hint_of_file(const char *path, int error, char out[UNIT_HINT_BYTES])
+const char *unit_hint_of_file(const char *path, int code, char out[UNIT_HINT_BYTES])
 {
     char directory[4096];
     const char *slash = strrchr(path, '/');
     int length = slash != NULL ? (int)(slash - path) : 0;
 
     (void)snprintf(directory, sizeof(directory), "%.*s", length > 0 ? length : 1, path);
-    return unit_hint(directory, error, out);
+    return unit_hint(directory, code, out);
 }

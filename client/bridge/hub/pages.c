@@ -120,7 +120,7 @@ static void on_changed(void *context, const struct hearsay_reply *reply,
 
 static bool ask_feed(struct asked *asked)
 {
-    const struct hearsay_request request = {
+    struct hearsay_request request = {
         .kind = HEARSAY_REQUEST_CHANGES,
         .changes = {.host = hearsay_text(reader_host(asked->pages->reader)),
                     .after = asked->after,

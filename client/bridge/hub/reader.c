@@ -418,8 +418,7 @@ static void on_interrupted(void *context)
 static const struct follow_events follow_events = {on_took, on_room, on_began, on_caught_up,
                                                    on_interrupted};
 
-/* --- comparing with the owner ------------------------------------------------------------------
- */
+/* --- comparing with the owner ----------------------------------------------------------------- */
 
 void reader_compared(struct reader *reader)
 {

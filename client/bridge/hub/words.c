@@ -88,7 +88,7 @@ static void fail_word(struct word *word)
 }
 
 /* While the hub has no leader each decision fails, twice a second. */
-static void warn(struct words *words)
+static void words_warn(struct words *words)
 {
     uint64_t withheld;
 
@@ -107,7 +107,7 @@ static void on_stored(void *context, uint64_t tag, enum wire_outcome outcome,
     (void)tag;
     if (outcome != WIRE_ANSWERED || !ack_read(message->data, message->size, &ack) ||
         ack.code != 0) {
-        warn(word->words);
+        words_warn(word->words);
         fail_word(word);
         return;
     }

@@ -13,9 +13,8 @@ static void end_with(struct digest *digest, enum digest_outcome outcome)
 
 static void ask_changes(struct digest *digest, uint64_t after)
 {
-    const struct hearsay_request ask = {
-        .kind = HEARSAY_REQUEST_CHANGES,
-        .changes = {.host = hearsay_text(digest->host), .after = after}};
+    struct hearsay_request ask = {.kind = HEARSAY_REQUEST_CHANGES,
+                                  .changes = {.host = hearsay_text(digest->host), .after = after}};
     struct hearsay_error error;
 
     if (hearsay_submit(link_server(digest->link), &ask, &digest->ticket, &error) == HEARSAY_OK) {

@@ -8,7 +8,7 @@
 
 static int reload_run(struct cli *cli, void *options)
 {
-    const struct hearsay_request request = {.kind = HEARSAY_REQUEST_RELOAD};
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_RELOAD};
     const struct hearsay_response *response = NULL;
     (void)options;
     int code = admin_call(cli, NULL, &request, &response);
@@ -33,8 +33,8 @@ const struct cli_command command_admin_reload = {
 static int log_level_run(struct cli *cli, void *options)
 {
     const char *level = cli->word_count > 0 ? cli->words[0] : NULL;
-    const struct hearsay_request request = {.kind = HEARSAY_REQUEST_LOG_LEVEL,
-                                            .log_level.level = hearsay_text(level)};
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_LOG_LEVEL,
+                                      .log_level.level = hearsay_text(level)};
     const struct hearsay_response *response = NULL;
     (void)options;
     int code = admin_call(cli, NULL, &request, &response);

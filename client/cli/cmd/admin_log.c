@@ -184,8 +184,8 @@ static const struct args_option wait_options[] = {
 static int wait_run(struct cli *cli, void *options)
 {
     const struct wait_options *chosen = options;
-    const struct hearsay_request request = {.kind = HEARSAY_REQUEST_WAIT,
-                                            .wait.host = hearsay_text(chosen->host)};
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_WAIT,
+                                      .wait.host = hearsay_text(chosen->host)};
     const struct hearsay_response *response = NULL;
     struct hearsay_error error;
     if (!chosen->reported) {

@@ -254,10 +254,10 @@ static struct hearsay_request request_on(enum hearsay_request_kind kind,
                                          const struct moderate_options *chosen,
                                          const uint8_t *id_bytes)
 {
-    const struct hearsay_text host = hearsay_text(chosen->host);
-    const struct hearsay_bytes id = hearsay_bytes(id_bytes, HEARSAY_ID_BYTES);
-    const enum hearsay_report_kind why = (enum hearsay_report_kind)chosen->why;
-    const struct hearsay_text reason = hearsay_text(chosen->reason);
+    struct hearsay_text host = hearsay_text(chosen->host);
+    struct hearsay_bytes id = hearsay_bytes(id_bytes, HEARSAY_ID_BYTES);
+    enum hearsay_report_kind why = (enum hearsay_report_kind)chosen->why;
+    struct hearsay_text reason = hearsay_text(chosen->reason);
     struct hearsay_request request = {.kind = kind};
     if (kind == HEARSAY_REQUEST_HIDE) {
         request.hide = (struct hearsay_hide){host, id, why, reason};
@@ -269,8 +269,8 @@ static struct hearsay_request request_on(enum hearsay_request_kind kind,
     return request;
 }
 
-static int judge(struct cli *cli, const struct moderate_options *chosen,
-                 enum hearsay_request_kind kind, const char *done)
+static int judge_message(struct cli *cli, const struct moderate_options *chosen,
+                         enum hearsay_request_kind kind, const char *done)
 {
     const struct hearsay_response *response = NULL;
     char destroyed[WHEN_BYTES];
@@ -281,7 +281,7 @@ static int judge(struct cli *cli, const struct moderate_options *chosen,
     if (cli_parse_id(cli, cli->words[0], id) != CLI_DONE) {
         return CLI_USAGE;
     }
-    const struct hearsay_request request = request_on(kind, chosen, id);
+    struct hearsay_request request = request_on(kind, chosen, id);
     int code = admin_call(cli, chosen->host, &request, &response);
     if (code != CLI_DONE) {
         return code;
@@ -303,7 +303,7 @@ static int judge(struct cli *cli, const struct moderate_options *chosen,
 
 static int hide_run(struct cli *cli, void *options)
 {
-    return judge(cli, options, HEARSAY_REQUEST_HIDE, "hidden");
+    return judge_message(cli, options, HEARSAY_REQUEST_HIDE, "hidden");
 }
 
 const struct cli_command command_admin_hide = {
@@ -323,8 +323,8 @@ const struct cli_command command_admin_hide = {
 static int remove_run(struct cli *cli, void *options)
 {
     const struct moderate_options *chosen = options;
-    return judge(cli, chosen, HEARSAY_REQUEST_REMOVE,
-                 chosen->ban ? "removed, and its payload is banned" : "removed");
+    return judge_message(cli, chosen, HEARSAY_REQUEST_REMOVE,
+                         chosen->ban ? "removed, and its payload is banned" : "removed");
 }
 
 const struct cli_command command_admin_remove = {
@@ -345,7 +345,7 @@ const struct cli_command command_admin_remove = {
 
 static int restore_run(struct cli *cli, void *options)
 {
-    return judge(cli, options, HEARSAY_REQUEST_RESTORE, "shown");
+    return judge_message(cli, options, HEARSAY_REQUEST_RESTORE, "shown");
 }
 
 const struct cli_command command_admin_restore = {

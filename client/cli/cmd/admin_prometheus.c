@@ -246,8 +246,8 @@ static int replace_file(const struct cli *cli, const char *file,
 
 int admin_prometheus(struct cli *cli, const char *host, const char *file)
 {
-    const struct hearsay_request request = {.kind = HEARSAY_REQUEST_STATS,
-                                            .stats.host = hearsay_text(host)};
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_STATS,
+                                      .stats.host = hearsay_text(host)};
     const struct hearsay_response *response = NULL;
     int code = admin_call(cli, host, &request, &response);
     const struct hearsay_stats_taken *stats = code == CLI_DONE ? &response->stats_taken : NULL;

@@ -162,7 +162,7 @@ static int find_what(const struct cli *cli, const struct rules_options *chosen,
         if (hearsay_encode(&encode, &filter, &error) != HEARSAY_OK) {
             return cli_report(cli, &error);
         }
-        const struct hearsay_bytes bytes = hearsay_bytes(filter.bytes, filter.byte_count);
+        struct hearsay_bytes bytes = hearsay_bytes(filter.bytes, filter.byte_count);
         found->filter = keep_bytes(found, &bytes);
         return CLI_DONE;
     }
@@ -179,7 +179,7 @@ static int find_what(const struct cli *cli, const struct rules_options *chosen,
 static int rule_on(struct cli *cli, const struct rules_options *chosen, bool is_ban)
 {
     struct hearsay_request request;
-    const struct hearsay_text host = hearsay_text(chosen->host);
+    struct hearsay_text host = hearsay_text(chosen->host);
     const struct hearsay_response *response = NULL;
     struct found_ban found;
     int code = admin_connect(cli, chosen->host);
@@ -342,7 +342,7 @@ static int accept_run(struct cli *cli, void *options)
 {
     const struct rules_options *chosen = options;
     const char *mode = cli->word_count > 0 ? cli->words[0] : NULL;
-    const struct hearsay_request request = {
+    struct hearsay_request request = {
         .kind = HEARSAY_REQUEST_ACCEPT,
         .accept = {.host = hearsay_text(chosen->host), .mode = hearsay_text(mode)}};
     const struct hearsay_response *response = NULL;
@@ -484,8 +484,8 @@ static const struct args_option notices_options[] = {
 static int notices_run(struct cli *cli, void *options)
 {
     const struct notice_options *chosen = options;
-    const struct hearsay_request request = {.kind = HEARSAY_REQUEST_NOTICE,
-                                            .notice.host = hearsay_text(chosen->host)};
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_NOTICE,
+                                      .notice.host = hearsay_text(chosen->host)};
     int code = admin_connect(cli, chosen->host);
     return code == CLI_DONE ? notice_call(cli, &request, chosen->json) : code;
 }

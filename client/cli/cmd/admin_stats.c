@@ -320,8 +320,8 @@ static void wait_ms(uint64_t ms)
 
 static int admin_stats_show(const struct cli *cli, const struct stats_options *chosen)
 {
-    const struct hearsay_request request = {.kind = HEARSAY_REQUEST_STATS,
-                                            .stats.host = hearsay_text(chosen->host)};
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_STATS,
+                                      .stats.host = hearsay_text(chosen->host)};
     struct earlier earlier = {.is_known = false};
     for (;;) {
         const struct hearsay_response *response = NULL;
@@ -474,7 +474,7 @@ static int print_all_fullness(const struct cli *cli, const struct hearsay_welcom
 static int hosts_run(struct cli *cli, void *options)
 {
     const struct plain_options *chosen = options;
-    const struct hearsay_request request = {.kind = HEARSAY_REQUEST_STATS};
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_STATS};
     const struct hearsay_response *response = NULL;
     int code = admin_call(cli, NULL, &request, &response);
     if (code == CLI_DONE) {

@@ -12,8 +12,8 @@
 /* `path` is absolute. */
 static int write_backup(struct cli *cli, const char *path)
 {
-    const struct hearsay_request request = {.kind = HEARSAY_REQUEST_BACKUP,
-                                            .backup.path = hearsay_text(path)};
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_BACKUP,
+                                      .backup.path = hearsay_text(path)};
     const struct hearsay_response *response = NULL;
     char size[16];
     int code = admin_call(cli, NULL, &request, &response);
@@ -62,7 +62,7 @@ const struct cli_command command_admin_backup = {
 
 static int compact_run(struct cli *cli, void *options)
 {
-    const struct hearsay_request request = {.kind = HEARSAY_REQUEST_COMPACT};
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_COMPACT};
     const struct hearsay_response *response = NULL;
     char before[16];
     char after[16];
@@ -120,7 +120,7 @@ static int print_checked_json(const struct cli *cli, const struct hearsay_checke
 static int check_run(struct cli *cli, void *options)
 {
     const struct plain_options *chosen = options;
-    const struct hearsay_request request = {.kind = HEARSAY_REQUEST_CHECK};
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_CHECK};
     const struct hearsay_response *response = NULL;
     int code = admin_call(cli, NULL, &request, &response);
     if (code == CLI_DONE) {
@@ -216,10 +216,10 @@ static int print_groups(const struct cli *cli, const struct hearsay_similar_list
 static int similar_run(struct cli *cli, void *options)
 {
     const struct similar_options *chosen = options;
-    const struct hearsay_request request = {.kind = HEARSAY_REQUEST_SIMILAR,
-                                            .similar = {.host = hearsay_text(chosen->host),
-                                                        .max_distance_ppm = chosen->within,
-                                                        .limit = chosen->limit}};
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_SIMILAR,
+                                      .similar = {.host = hearsay_text(chosen->host),
+                                                  .max_distance_ppm = chosen->within,
+                                                  .limit = chosen->limit}};
     const struct hearsay_response *response = NULL;
     if (chosen->within == UINT32_MAX) {
         return cli_misuse(cli, "say how near: --within 0.1");

@@ -165,7 +165,7 @@ static int answer_begin(const struct cli *cli, const struct hearsay_host *host,
     char label[3 + 2 * HEARSAY_ID_BYTES + 1] = "re:";
     const struct hearsay_response *response = NULL;
     struct hearsay_error error;
-    const struct hearsay_request request = {
+    struct hearsay_request request = {
         .kind = HEARSAY_REQUEST_GET,
         .get = {.host = hearsay_text(host->name),
                 .id = hearsay_bytes(where->parent, HEARSAY_ID_BYTES)},

@@ -149,7 +149,7 @@ static int get_get(struct cli *cli, const struct get_options *chosen,
     if (chosen->answers) {
         return get_answers(cli, chosen, group, host->name, id);
     }
-    const struct hearsay_request request = {
+    struct hearsay_request request = {
         .kind = HEARSAY_REQUEST_GET,
         .get = {.host = hearsay_text(host->name), .id = hearsay_bytes(id, HEARSAY_ID_BYTES)},
     };

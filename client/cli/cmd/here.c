@@ -112,7 +112,7 @@ static int print_json(const struct cli *cli, const struct hearsay_host *host,
 static int print_labels(const struct cli *cli, const struct here_options *options,
                         const struct hearsay_host *host)
 {
-    const struct hearsay_request request = {
+    struct hearsay_request request = {
         .kind = HEARSAY_REQUEST_HERE,
         .here = {.host = hearsay_text(host->name), .places = options->places}};
     const struct hearsay_response *response = NULL;

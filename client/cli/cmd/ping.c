@@ -43,7 +43,7 @@ static int ping_run(struct cli *cli, void *options)
     if (code != CLI_DONE) {
         return code;
     }
-    const struct hearsay_request request = {.kind = HEARSAY_REQUEST_PING};
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_PING};
     const struct hearsay_response *response = NULL;
     int64_t began_us = clock_monotonic_us();
     code = cli_ask(cli, &request, &response);

@@ -22,9 +22,9 @@ void query_prepare(const struct query_options *options, const struct hearsay *se
     *out_query = options->asked;
     out_query->host = hearsay_text(host->name);
     /* The suggested distance is one by phi; by bits it would leave out other messages. */
-    const uint32_t suggested = options->metric == 1 || options->is_unbounded
-                                   ? HEARSAY_DISTANCE_ONE
-                                   : host->suggested_max_distance;
+    uint32_t suggested = options->metric == 1 || options->is_unbounded
+                             ? HEARSAY_DISTANCE_ONE
+                             : host->suggested_max_distance;
     if (options->asked.max_distance_ppm == QUERY_SUGGESTED) {
         out_query->max_distance_ppm = suggested;
     }
@@ -249,8 +249,8 @@ static struct section_labels count_labels(const struct fullness *made,
 }
 
 /* Writes what the user can leave out. */
-static void advise(const struct fullness *made, const struct profile *profile,
-                   const struct profile_section *section, char out_advice[ADVICE_BYTES])
+static void advise_on_fullness(const struct fullness *made, const struct profile *profile,
+                               const struct profile_section *section, char out_advice[ADVICE_BYTES])
 {
     struct section_labels labels = count_labels(made, profile, section);
     if (section->kind == PROFILE_JOINT) {
@@ -285,7 +285,7 @@ void fullness_warn(const struct cli *cli, const struct fullness *made, uint32_t 
             continue;
         }
         profile_print_name(section, name);
-        advise(made, &profile, section, advice);
+        advise_on_fullness(made, &profile, section, advice);
         cli_complain(cli,
                      "%s%s has %.1f %% of its bits set, and the server takes at most %.1f %%: %s",
                      name[0] != '\0' ? "the section " : "the filter", name,

@@ -50,8 +50,8 @@ static int summary_run(struct cli *cli, void *options)
     if (code != CLI_DONE) {
         return code;
     }
-    const struct hearsay_request request = {.kind = HEARSAY_REQUEST_SUMMARY,
-                                            .summary.host = hearsay_text(host->name)};
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_SUMMARY,
+                                      .summary.host = hearsay_text(host->name)};
     code = cli_ask(cli, &request, &response);
     if (code != CLI_DONE) {
         return code;

@@ -26,7 +26,7 @@ static int withdraw_run(struct cli *cli, void *options)
     if (code != CLI_DONE) {
         return code;
     }
-    const struct hearsay_request request = {
+    struct hearsay_request request = {
         .kind = HEARSAY_REQUEST_WITHDRAW,
         .withdraw = {.host = hearsay_text(host->name),
                      .id = hearsay_bytes(id, HEARSAY_ID_BYTES),

@@ -8,10 +8,10 @@
 
 enum { ADDRESS_LENGTH = 17 };
 
-static int refuse(struct hearsay_error *out_error, int status, const char *format, ...)
+static int refuse_scan(struct hearsay_error *out_error, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-static int refuse(struct hearsay_error *out_error, int status, const char *format, ...)
+static int refuse_scan(struct hearsay_error *out_error, int status, const char *format, ...)
 {
     va_list arguments;
 
@@ -136,7 +136,7 @@ static int add_items(struct hearsay_context *context, const json_t *items, size_
     json_t *item = NULL;
 
     if (sightings == NULL) {
-        return refuse(out_error, HEARSAY_ERR_NOMEM, "out of memory");
+        return refuse_scan(out_error, HEARSAY_ERR_NOMEM, "out of memory");
     }
     out_left_out->unreadable = 0;
     json_array_foreach(items, at, item)
@@ -148,10 +148,10 @@ static int add_items(struct hearsay_context *context, const json_t *items, size_
     }
     *out_sightings = count;
     int status = count == 0 && out_left_out->unreadable > 0
-                     ? refuse(out_error, HEARSAY_ERR_ARGUMENT,
-                              "no access point of the scan has a \"bssid\" such as "
-                              "\"a4:2b:8c:01:02:03\" and an \"rssi\" or "
-                              "\"signal\" such as -54")
+                     ? refuse_scan(out_error, HEARSAY_ERR_ARGUMENT,
+                                   "no access point of the scan has a \"bssid\" such as "
+                                   "\"a4:2b:8c:01:02:03\" and an \"rssi\" or "
+                                   "\"signal\" such as -54")
                      : hearsay_context_add_sightings(context, sightings, count, out_error);
     free(sightings);
     return status;
@@ -173,15 +173,16 @@ static int add_json(struct hearsay_context *context, const char *text, size_t by
     int status = HEARSAY_ERR_ARGUMENT;
 
     if (failure != NULL) {
-        status =
-            refuse(out_error, HEARSAY_ERR_ARGUMENT, "termux-wifi-scaninfo failed: %.500s", failure);
+        status = refuse_scan(out_error, HEARSAY_ERR_ARGUMENT, "termux-wifi-scaninfo failed: %.500s",
+                             failure);
     } else if (json_object_get(root, "SPAirPortDataType") != NULL) {
-        status = refuse(out_error, HEARSAY_ERR_ARGUMENT,
+        status =
+            refuse_scan(out_error, HEARSAY_ERR_ARGUMENT,
                         "what macOS says of WiFi is not read, and it hides most addresses; if it "
                         "shows some, give each as --wifi BSSID=DBM, else say where you are by --at "
                         "or --topic");
     } else if (is_whole && !json_is_array(items)) {
-        status = refuse(
+        status = refuse_scan(
             out_error, HEARSAY_ERR_ARGUMENT,
             "the scan is JSON, but neither of `termux-wifi-scaninfo` nor of `ubus call iwinfo scan "
             "'{\"device\":\"wlan0\"}'`");
@@ -189,7 +190,8 @@ static int add_json(struct hearsay_context *context, const char *text, size_t by
         status = add_items(context, items, out_sightings, out_left_out, out_error);
     }
     if (!is_whole && status == HEARSAY_ERR_ARGUMENT) {
-        status = refuse(out_error, HEARSAY_ERR_ARGUMENT,
+        status =
+            refuse_scan(out_error, HEARSAY_ERR_ARGUMENT,
                         "line %d of the scan is no JSON, or the scan was cut off there: %.200s",
                         error.line, error.text);
     }
@@ -206,7 +208,7 @@ int scan_json_add(struct hearsay_context *context, const char *text, size_t byte
     char *plain = without_names(text + mark, byte_count - mark);
     int status = plain != NULL ? add_json(context, plain, byte_count - mark, out_sightings,
                                           out_left_out, out_error)
-                               : refuse(out_error, HEARSAY_ERR_NOMEM, "out of memory");
+                               : refuse_scan(out_error, HEARSAY_ERR_NOMEM, "out of memory");
 
     free(plain);
     return status;

@@ -5,7 +5,7 @@
 #include "core/base/err.h"
 
 /* Puts an item that has a holder behind all of the same round. */
-static void put(struct queue *queue, struct queue_item *item)
+static void queue_put(struct queue *queue, struct queue_item *item)
 {
     struct queue_item **at = &queue->first;
     struct queue_item *prev = NULL;
@@ -22,7 +22,7 @@ static void put(struct queue *queue, struct queue_item *item)
     *at = item;
 }
 
-static void cut(struct queue *queue, struct queue_item *item)
+static void queue_cut(struct queue *queue, struct queue_item *item)
 {
     *(item->prev != NULL ? &item->prev->next : &queue->first) = item->next;
     if (item->next != NULL) {
@@ -55,7 +55,7 @@ int queue_enter(struct queue *queue, struct queue_item *item, const struct http_
                                 .number = ++queue->last_number,
                                 .since_ms = now_ms,
                                 .holder = holder};
-    put(queue, item);
+    queue_put(queue, item);
     queue->count++;
     return 0;
 }
@@ -71,9 +71,9 @@ void queue_share(struct queue *queue, struct queue_item *item, const struct http
         item->holder = other;
     }
     if (item->holder == other && round < item->round) {
-        cut(queue, item);
+        queue_cut(queue, item);
         item->round = round;
-        put(queue, item);
+        queue_put(queue, item);
     }
     fair_leave(&queue->senders, alloc_system(), rest);
 }
@@ -81,7 +81,7 @@ void queue_share(struct queue *queue, struct queue_item *item, const struct http
 void queue_leave(struct queue *queue, struct queue_item *item)
 {
     if (item->holder != NULL) {
-        cut(queue, item);
+        queue_cut(queue, item);
         fair_leave(&queue->senders, alloc_system(), item->holder);
         item->holder = NULL;
         queue->count--;

@@ -32,7 +32,7 @@ static int submit_list(struct board *board, struct ask *ask, uint64_t *out_ticke
 static int submit_get(struct board *board, const struct ask *ask, uint64_t *out_ticket,
                       struct hearsay_error *error)
 {
-    const struct hearsay_request request = {
+    struct hearsay_request request = {
         .kind = HEARSAY_REQUEST_GET,
         .get = {.host = hearsay_text(query_host(ask->host)),
                 .id = hearsay_bytes(ask->id, HEARSAY_ID_BYTES)},
@@ -44,7 +44,7 @@ static int submit_get(struct board *board, const struct ask *ask, uint64_t *out_
 static int submit_here(struct board *board, const struct ask *ask, uint64_t *out_ticket,
                        struct hearsay_error *error)
 {
-    const struct hearsay_request request = {
+    struct hearsay_request request = {
         .kind = HEARSAY_REQUEST_HERE,
         .here = {.host = hearsay_text(query_host(ask->host)), .places = ask->kind == ASK_PLACES}};
 

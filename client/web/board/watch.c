@@ -42,8 +42,8 @@ static void let_go(struct board_watch *watch)
         return;
     }
     if (board->is_greeted && watch->watch_id != 0) {
-        const struct hearsay_request request = {.kind = HEARSAY_REQUEST_UNWATCH,
-                                                .unwatch.watch_id = watch->watch_id};
+        struct hearsay_request request = {.kind = HEARSAY_REQUEST_UNWATCH,
+                                          .unwatch.watch_id = watch->watch_id};
         /* Where that fails the connection is lost, and the watch with it. */
         (void)hearsay_submit(link_server(board->link), &request, &ticket, NULL);
         link_submitted(board->link);

@@ -36,7 +36,7 @@ static int submit_report(const struct board_write *write, struct hearsay *server
                          uint64_t *out_ticket, struct hearsay_error *out_error)
 {
     const char *reason = write->text != NULL && write->text[0] != '\0' ? write->text : NULL;
-    const struct hearsay_request request = {
+    struct hearsay_request request = {
         .kind = HEARSAY_REQUEST_REPORT,
         .report = {.host = hearsay_text(query_host(write->host)),
                    .id = hearsay_bytes(write->id, HEARSAY_ID_BYTES),
@@ -50,7 +50,7 @@ static int submit_report(const struct board_write *write, struct hearsay *server
 static int submit_withdraw(const struct board_write *write, struct hearsay *server,
                            uint64_t *out_ticket, struct hearsay_error *out_error)
 {
-    const struct hearsay_request request = {
+    struct hearsay_request request = {
         .kind = HEARSAY_REQUEST_WITHDRAW,
         .withdraw = {.host = hearsay_text(query_host(write->host)),
                      .id = hearsay_bytes(write->id, HEARSAY_ID_BYTES),

@@ -37,8 +37,8 @@ static int check_rights(const struct web_config *config, struct hearsay *server,
 {
     struct settings_source source = {.name = config->server, .reason = out_reason};
     const char *host = config->host[0] != '\0' ? config->host : NULL;
-    const struct hearsay_request request = {.kind = HEARSAY_REQUEST_ACCEPT,
-                                            .accept = {.host = hearsay_text(host)}};
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_ACCEPT,
+                                      .accept = {.host = hearsay_text(host)}};
     const struct hearsay_response *response = NULL;
     struct hearsay_error error;
 

@@ -64,8 +64,8 @@ static bool fill_unban(const struct desk_act *act, struct hearsay_text host,
         return false;
     }
     bool is_text = act->what[0] == 't';
-    const struct hearsay_bytes value = hearsay_bytes(room, bytes);
-    const struct hearsay_bytes none = hearsay_bytes(NULL, 0);
+    struct hearsay_bytes value = hearsay_bytes(room, bytes);
+    struct hearsay_bytes none = hearsay_bytes(NULL, 0);
     *out =
         (struct hearsay_request){.kind = HEARSAY_REQUEST_UNBAN,
                                  .unban = {host, is_text ? value : none, is_text ? none : value}};
@@ -78,9 +78,9 @@ static bool act_fill(const struct desk *desk, const struct desk_act *act, struct
 {
     const char *word = act->act != NULL ? act->act : "";
     const char *said = act->reason != NULL && act->reason[0] != '\0' ? act->reason : NULL;
-    const struct hearsay_text reason = hearsay_text(said);
-    const enum hearsay_report_kind why = form_report_kind_of(act->why);
-    const struct hearsay_bytes id = hearsay_bytes(room, HEARSAY_ID_BYTES);
+    struct hearsay_text reason = hearsay_text(said);
+    enum hearsay_report_kind why = form_report_kind_of(act->why);
+    struct hearsay_bytes id = hearsay_bytes(room, HEARSAY_ID_BYTES);
 
     if (strcmp(word, "accept") == 0) {
         *out = (struct hearsay_request){.kind = HEARSAY_REQUEST_ACCEPT,

@@ -117,7 +117,7 @@ static int job_write_list(struct job *job, struct hearsay *server, enum desk_lis
 static int job_write_lists(struct job *job, struct hearsay *server, struct hearsay_error *error)
 {
     const char *name = job->config->host;
-    const struct hearsay_text host = hearsay_text(name[0] != '\0' ? name : NULL);
+    struct hearsay_text host = hearsay_text(name[0] != '\0' ? name : NULL);
     enum desk_view view = job->desk.view;
     struct hearsay_request request = {.kind = HEARSAY_REQUEST_ACCEPT, .accept.host = host};
     const struct hearsay_response *response = NULL;
@@ -151,7 +151,7 @@ static int job_write_lists(struct job *job, struct hearsay *server, struct hears
 static int job_write_other(struct job *job, struct hearsay *server, struct hearsay_error *error)
 {
     const char *name = job->config->host;
-    const struct hearsay_text host = hearsay_text(name[0] != '\0' ? name : NULL);
+    struct hearsay_text host = hearsay_text(name[0] != '\0' ? name : NULL);
     enum desk_view view = job->desk.view;
     struct hearsay_request request = {.kind = HEARSAY_REQUEST_NOTICE, .notice.host = host};
     const struct hearsay_response *response = NULL;
@@ -228,7 +228,7 @@ static int take_places(struct job *job, const struct hearsay_here_labels *here)
 static int job_read_places(struct job *job, struct hearsay *server)
 {
     const char *name = job->config->host;
-    const struct hearsay_request request = {
+    struct hearsay_request request = {
         .kind = HEARSAY_REQUEST_HERE,
         .here = {.host = hearsay_text(name[0] != '\0' ? name : NULL), .places = true}};
     const struct hearsay_response *response = NULL;

@@ -125,9 +125,9 @@ static void list_done(void *context, const struct board_reply *reply)
     const char *host = visit->format == VISIT_FEED ? visit->request->host : "";
     const char *const texts[] = {visit->view.language, page.store, page.here, host,
                                  visit->view.place_name};
-    const struct sheet_parts parts = {numbers, sizeof(numbers) / sizeof(numbers[0]), texts,
-                                      sizeof(texts) / sizeof(texts[0]),
-                                      1 + router_now_ms(router) / SECOND_MS};
+    struct sheet_parts parts = {numbers, sizeof(numbers) / sizeof(numbers[0]), texts,
+                                sizeof(texts) / sizeof(texts[0]),
+                                1 + router_now_ms(router) / SECOND_MS};
     struct list_parts list = {&page, {.list = reply->list, .form = &form}, host};
     visit_answer_sheet(visit,
                        &(struct http_answer){.status = 200, .type = formats[visit->format].type},

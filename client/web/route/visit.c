@@ -291,8 +291,8 @@ void visit_answer_fixed(struct visit *visit, const char *name, const struct http
                                  shown->sentence,
                                  shown->host,
                                  visit->view.place_name};
-    const struct sheet_parts parts = {numbers, sizeof(numbers) / sizeof(numbers[0]), texts,
-                                      sizeof(texts) / sizeof(texts[0]), 0};
+    struct sheet_parts parts = {numbers, sizeof(numbers) / sizeof(numbers[0]), texts,
+                                sizeof(texts) / sizeof(texts[0]), 0};
     visit_answer_sheet(visit, head, sheets_take(&visit->router->sheets, &parts, write, &fixed));
 }
 

@@ -197,8 +197,8 @@ static void begin_read(struct changes_job *page)
 /* Chooses how many changes an answer may have so that it fits one frame: see export.c. */
 static void choose_page(uint32_t frame_bytes, uint32_t wanted, struct changes_job *page)
 {
-    const size_t overhead = CODEC_CHANGE_BARE_BYTES_MAX + CODEC_EXPORTED_MESSAGE_BARE_BYTES_MAX +
-                            CODEC_DECISION_ID_BARE_BYTES_MAX;
+    size_t overhead = CODEC_CHANGE_BARE_BYTES_MAX + CODEC_EXPORTED_MESSAGE_BARE_BYTES_MAX +
+                      CODEC_DECISION_ID_BARE_BYTES_MAX;
     size_t most = frame_bytes / 4 / overhead;
 
     page->most = wanted == 0 || wanted > LIMIT_CHANGES ? LIMIT_CHANGES : wanted;

@@ -31,7 +31,7 @@ struct ahead {
 /* --- a batch ---------------------------------------------------------------------------------- */
 
 /* Makes room for the bytes of a message. A batch without messages grows if it has to. */
-static int reserve(struct batch *batch, size_t bytes)
+static int reserve_bytes(struct batch *batch, size_t bytes)
 {
     if (batch->count > 0 || bytes <= batch->room) {
         return SQLITE_OK;
@@ -59,7 +59,7 @@ static int add_waiting(struct ahead *ahead, struct batch *batch)
 {
     const struct persist_message *message = &ahead->waiting;
     size_t bytes = message->filter_bytes + message->media_type_bytes;
-    int rc = reserve(batch, bytes);
+    int rc = reserve_bytes(batch, bytes);
 
     if (rc != SQLITE_OK) {
         return rc;
@@ -76,7 +76,7 @@ static int add_waiting(struct ahead *ahead, struct batch *batch)
     return SQLITE_OK;
 }
 
-static void fill(struct ahead *ahead, struct batch *batch)
+static void fill_batch(struct ahead *ahead, struct batch *batch)
 {
     int rc = SQLITE_OK;
 
@@ -141,7 +141,7 @@ static void run_thread(void *context)
             return;
         }
         batch = &ahead->batches[next++ % STORE_AHEAD_BATCHES];
-        fill(ahead, batch);
+        fill_batch(ahead, batch);
         uv_sem_post(&ahead->full);
     } while (batch->rc == SQLITE_ROW);
 }
@@ -170,7 +170,7 @@ static int visit_next(struct ahead *ahead, struct batch *batch,
                       int (*visit)(void *context, const struct persist_message *message),
                       void *context, int *out_code)
 {
-    fill(ahead, batch);
+    fill_batch(ahead, batch);
     *out_code = visit_batch(batch, visit, context);
     return batch->rc;
 }
