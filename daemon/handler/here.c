@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Here: answers with here labels. handler_here_welcome adds here labels to Welcome. */
-#include <string.h>
-
-#include <sodium.h>
-
 #include "core/filter/bloom.h"
-#include "core/profile/encode.h"
 #include "daemon/handler/inner.h"
 
 enum {
@@ -64,55 +59,23 @@ void handler_here(struct ask *ask)
     ask_respond(ask, &response);
 }
 
-static bool is_wifi(const struct hearsay_text *label)
-{
-    static const char wifi[] = "wifi:";
-
-    return label->length >= strlen(wifi) && memcmp(label->text, wifi, strlen(wifi)) == 0;
-}
-
-/* Whether the filter lacks a bit of the labels that were added to the encoder. */
-static bool lacks_bits(struct encoder *encoder, const uint64_t *filter)
-{
-    uint64_t asked[PROFILE_WORDS_MAX];
-    uint64_t lacking = 0;
-
-    encoder_end(encoder, asked);
-    for (size_t i = 0; i < bloom_words(encoder->profile->bits); i++) {
-        lacking |= asked[i] & ~filter[i];
-    }
-    return lacking != 0;
-}
-
-/* Adds a label as clients do, keyed for an epoch unless `key` is NULL. False: the profile does not
- * take it. */
-static bool add_label(struct encoder *encoder, const struct hearsay_text *label, const uint8_t *key)
-{
-    uint8_t keyed[LIMIT_KEY_BYTES];
-
-    if (key == NULL) {
-        return encoder_add(encoder, label->text, label->length) == 0;
-    }
-    (void)crypto_generichash(keyed, sizeof(keyed), (const uint8_t *)label->text, label->length, key,
-                             LIMIT_KEY_BYTES); /* it fails for other sizes only */
-    return encoder_add_keyed(encoder, label->text, label->length, keyed, sizeof(keyed)) == 0;
-}
-
 /* Whether the filter lacks each label of an access point; false if there are no such labels. */
 static bool lacks_all_wifi(const struct profile *profile, const uint64_t *filter,
                            const struct hearsay_text *labels, size_t count, const uint8_t *key)
 {
+    uint64_t asked[PROFILE_WORDS_MAX];
     bool lacks = false;
 
     for (size_t i = 0; i < count; i++) {
         struct encoder encoder;
 
-        if (!is_wifi(&labels[i])) {
+        if (!here_is_wifi(&labels[i])) {
             continue;
         }
         encoder_begin(&encoder, profile);
-        (void)add_label(&encoder, &labels[i], key);
-        lacks = lacks_bits(&encoder, filter);
+        (void)here_encode(&encoder, &labels[i], key);
+        encoder_end(&encoder, asked);
+        lacks = !bloom_is_subset(asked, filter, bloom_words(profile->bits));
         if (!lacks) {
             return false;
         }
@@ -127,21 +90,17 @@ static bool lacks_all_wifi(const struct profile *profile, const uint64_t *filter
 static bool lacks_labels(const struct profile *profile, const uint64_t *filter,
                          const struct hearsay_text *labels, size_t count, const uint8_t *key)
 {
-    struct encoder encoder;
-    bool has_others = false;
+    uint64_t asked[PROFILE_WORDS_MAX];
 
-    encoder_begin(&encoder, profile);
-    for (size_t i = 0; i < count; i++) {
-        /* Clients leave out a label that the profile does not take, too. */
-        has_others = (!is_wifi(&labels[i]) && add_label(&encoder, &labels[i], key)) || has_others;
-    }
-    return has_others ? lacks_bits(&encoder, filter)
-                      : lacks_all_wifi(profile, filter, labels, count, key);
+    return here_filter(profile, labels, count, key, asked)
+               ? !bloom_is_subset(asked, filter, bloom_words(profile->bits))
+               : lacks_all_wifi(profile, filter, labels, count, key);
 }
 
 bool handler_lacks_here(const struct ask *ask)
 {
     const struct profile *profile = &ask->host->config.profile;
+    const struct here *here = ask->host->here;
     const struct hearsay_deposit *deposit = &ask->request->deposit;
     struct hearsay_text buffer[LIMIT_LABELS];
     const struct hearsay_text *labels = NULL;
@@ -157,6 +116,9 @@ bool handler_lacks_here(const struct ask *ask)
     }
     (void)bloom_load(filter, profile->bits, deposit->filter.data,
                      deposit->filter.count); /* checked */
+    if (labels == here->labels && here->has_filter) {
+        return !bloom_is_subset(here->filter, filter, bloom_words(profile->bits));
+    }
     return lacks_labels(profile, filter, labels, count, NULL);
 }
 

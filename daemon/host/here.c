@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <sodium.h>
+
 #include "core/base/err.h"
 #include "core/base/label.h"
 
@@ -139,6 +141,39 @@ size_t here_frame_bytes(const struct here *here)
         bytes += here->labels[i].length + HERE_LABEL_FRAME_BYTES;
     }
     return bytes;
+}
+
+bool here_is_wifi(const struct hearsay_text *label)
+{
+    static const char wifi[] = "wifi:";
+
+    return label->length >= strlen(wifi) && memcmp(label->text, wifi, strlen(wifi)) == 0;
+}
+
+bool here_encode(struct encoder *encoder, const struct hearsay_text *label, const uint8_t *key)
+{
+    uint8_t keyed[LIMIT_KEY_BYTES];
+
+    if (key == NULL) {
+        return encoder_add(encoder, label->text, label->length) == 0;
+    }
+    (void)crypto_generichash(keyed, sizeof(keyed), (const uint8_t *)label->text, label->length, key,
+                             LIMIT_KEY_BYTES); /* it fails for other sizes only */
+    return encoder_add_keyed(encoder, label->text, label->length, keyed, sizeof(keyed)) == 0;
+}
+
+bool here_filter(const struct profile *profile, const struct hearsay_text *labels, size_t count,
+                 const uint8_t *key, uint64_t out_filter[PROFILE_WORDS_MAX])
+{
+    struct encoder encoder;
+    bool has_any = false;
+
+    encoder_begin(&encoder, profile);
+    for (size_t i = 0; i < count; i++) {
+        has_any = (!here_is_wifi(&labels[i]) && here_encode(&encoder, &labels[i], key)) || has_any;
+    }
+    encoder_end(&encoder, out_filter);
+    return has_any;
 }
 
 bool here_equal(const struct here *a, const struct here *b)

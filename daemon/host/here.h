@@ -8,6 +8,7 @@
 #pragma once
 
 #include "core/base/alloc.h"
+#include "core/profile/encode.h"
 #include "proto/msg.h"
 
 enum {
@@ -24,6 +25,8 @@ struct here {
     char *end;             /* behind the last label, in `text` */
     size_t count;
     struct hearsay_text labels[LIMIT_LABELS]; /* count of them, into `text` */
+    bool has_filter;                          /* as of here_filter, like `filter` */
+    uint64_t filter[PROFILE_WORDS_MAX];       /* without a key */
     char text[];
 };
 
@@ -48,6 +51,21 @@ void here_trim(const char **begin, const char **end);
 
 /* Bytes of all labels in a frame. */
 size_t here_frame_bytes(const struct here *here);
+
+/*
+ * Makes the filter of the labels that each client adds: those of no access point, since a client's
+ * own scan takes the place of these. Labels that the profile does not take are left out, as clients
+ * leave them out. The labels are keyed with `key` (LIMIT_KEY_BYTES), an epoch's, unless it is NULL.
+ * Returns whether a label is left. O(labels)
+ */
+bool here_filter(const struct profile *profile, const struct hearsay_text *labels, size_t count,
+                 const uint8_t *key, uint64_t out_filter[PROFILE_WORDS_MAX]);
+
+/* Whether a label, such as wifi:a42b8c010203, is of an access point. */
+bool here_is_wifi(const struct hearsay_text *label);
+
+/* Adds a label as clients do, keyed unless `key` is NULL. False: the profile does not take it. */
+bool here_encode(struct encoder *encoder, const struct hearsay_text *label, const uint8_t *key);
 
 /* Whether both have the same labels in the same order. */
 bool here_equal(const struct here *a, const struct here *b);

@@ -59,6 +59,8 @@ int service_set_here(struct service *service, struct host *host, const struct he
     if (rc != 0) {
         return rc;
     }
+    here->has_filter =
+        here_filter(&host->config.profile, here->labels, here->count, NULL, here->filter);
     *out_changed = host->here == NULL || !here_equal(host->here, here);
     here_free(host->here);
     host->here = here;
