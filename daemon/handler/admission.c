@@ -113,7 +113,6 @@ static bool check_parent(const struct ask *ask, int64_t now_ms)
         ask_refuse(ask, MSG_NOT_FOUND, "answers", "%s", handler_no_parent_text);
         return false;
     }
-    const struct answered *answered = answers_of(answers, id);
     if (answers_find(answers, id) != NULL) {
         ask_refuse(ask, MSG_INVALID, "answers",
                    "the message with this id is an answer; answer the message that it answers");
@@ -121,7 +120,7 @@ static bool check_parent(const struct ask *ask, int64_t now_ms)
         ask_refuse(ask, MSG_INVALID, "epoch",
                    "an answer has the epoch of the message that it answers, which is %" PRIu64,
                    epoch->number);
-    } else if (answered != NULL && answered->count >= most) {
+    } else if (answers_count(answers, id, now_ms) >= most) {
         ask_refuse(ask, MSG_QUOTA, "answers",
                    "this message has %" PRIu32 " answers, and there may be no more", most);
     } else {

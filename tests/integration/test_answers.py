@@ -78,6 +78,21 @@ def test_what_cannot_be_answered(daemon):
     assert f"hidden, answers {parent}" in cli.ok("admin", "list", "--hidden")
 
 
+def test_hidden_answers_take_no_place(make_daemon):
+    """Whoever floods a message with answers does not keep others from it once the operator has hidden them."""
+    cli = cli_runner.of_daemon(make_daemon("[limits]\nk = 2\n"), unix=True)
+    parent, _ = leave(cli, "a question", "-l", "topic:help")
+    flood = [leave(cli, "no", "--re", parent)[0] for _ in range(2)]
+    code, _, err = cli.run("deposit", "--re", parent, "yes")
+    assert code != 0 and "there may be no more" in err
+    cli.ok("admin", "hide", flood[0])
+    leave(cli, "yes", "--re", parent)
+    assert cli.run("deposit", "--re", parent, "yes, too")[0] != 0
+    cli.ok("admin", "remove", flood[1])
+    leave(cli, "yes, too", "--re", parent)
+    assert answers(cli, parent) == ["yes", "yes, too"]
+
+
 def test_watch_gets_answers(daemon):
     cli = cli_runner.of_daemon(daemon, unix=True)
     parent, _ = leave(cli, "a question", "-l", "topic:help")
