@@ -95,6 +95,17 @@ const char handler_no_parent_text[] =
     "there is no message with this id at this host; it may have expired or gone, or be another "
     "host's";
 
+/* Whether a client has left all answers to a message that one sender may. */
+static bool has_answered_enough(const struct ask *ask, const uint8_t *parent)
+{
+    const struct hearsay_limits *limits = &ask->service->config.limits;
+    uint64_t most = (uint64_t)limits->k_max * limits->sender_share_ppm / DISTANCE_ONE_PPM;
+    uint32_t sender = ask->client->sender_tag;
+
+    return sender != 0 &&
+           answers_count_of(&ask->host->answers, parent, sender) >= (most > 0 ? most : 1);
+}
+
 /* Checks the message that a deposit answers. */
 static bool check_parent(const struct ask *ask, int64_t now_ms)
 {
@@ -123,6 +134,9 @@ static bool check_parent(const struct ask *ask, int64_t now_ms)
     } else if (answers_count(answers, id, now_ms) >= most) {
         ask_refuse(ask, MSG_QUOTA, "answers",
                    "this message has %" PRIu32 " answers, and there may be no more", most);
+    } else if (has_answered_enough(ask, id)) {
+        ask_refuse(ask, MSG_QUOTA, "answers",
+                   "this address has left as many answers to this message as one address may");
     } else {
         return true;
     }

@@ -214,6 +214,20 @@ void answers_shift(struct answers *answers, int64_t from_ms, int64_t by_ms)
     }
 }
 
+uint32_t answers_count_of(const struct answers *answers, const uint8_t *parent, uint32_t sender)
+{
+    const struct answered *answered = find_parent(answers, parent);
+    const struct answer *answer = NULL;
+    uint32_t count = 0;
+
+    if (answered != NULL) {
+        DL_FOREACH (answered->first, answer) {
+            count += answer->item.sender == sender;
+        }
+    }
+    return count;
+}
+
 uint32_t answers_count(const struct answers *answers, const uint8_t *parent, int64_t now_ms)
 {
     const struct answered *answered = find_parent(answers, parent);

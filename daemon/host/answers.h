@@ -61,5 +61,8 @@ bool answers_remove(struct answers *answers, const uint8_t *id, struct index_ite
 /* As index_shift. O(answers) */
 void answers_shift(struct answers *answers, int64_t from_ms, int64_t by_ms);
 
+/* How many answers to a message are of one sender, hidden ones, too. O(answers to it) */
+uint32_t answers_count_of(const struct answers *answers, const uint8_t *parent, uint32_t sender);
+
 /* How many answers to a message are shown and have not expired at now_ms. O(answers to it) */
 uint32_t answers_count(const struct answers *answers, const uint8_t *parent, int64_t now_ms);

@@ -93,6 +93,26 @@ def test_hidden_answers_take_no_place(make_daemon):
     assert answers(cli, parent) == ["yes", "yes, too"]
 
 
+def test_one_sender_leaves_no_more_than_a_share(make_daemon, rng):
+    """Whoever may leave all answers of a message keeps everybody else from answering it."""
+    daemon = make_daemon("[limits]\nk = 10\n", start=False)
+    daemon.words = " limited"
+    daemon.configure("[limits]\nk = 10\n")
+    daemon.start()
+    one, other = (daemon.client(source=f"127.0.0.{n}") for n in (2, 3))
+    parent = wire.deposit_of(rng, ["topic:help"])
+    one.call(parent)
+
+    def answer():
+        return wire.deposit_of(rng, ["topic:help"], answers=parent.id)
+
+    for _ in range(3):  # 30 % of k
+        one.call(answer())
+    assert one.refused(answer()).code == "QUOTA"
+    other.call(answer())
+    assert one.call(wire.pb.Get(id=parent.id)).answer_count == 4
+
+
 def test_watch_gets_answers(daemon):
     cli = cli_runner.of_daemon(daemon, unix=True)
     parent, _ = leave(cli, "a question", "-l", "topic:help")
