@@ -167,7 +167,8 @@ static bool character_is_unseen(uint32_t character)
 {
     return character == 0xad || character == 0x61c || character == 0xfeff ||
            (character >= 0x200b && character <= 0x200f) ||
-           (character >= 0x2060 && character <= 0x2064);
+           (character >= 0x2060 && character <= 0x2065) ||
+           (character >= 0xe0000 && character <= 0xe0fff);
 }
 
 static bool character_ends_line(uint32_t character)

@@ -97,6 +97,8 @@ TEST(test_marks)
     /* A joiner between the marks does not make room for more. */
     TEXT("e" ACUTE ACUTE ACUTE ACUTE "\xe2\x80\x8d" ACUTE,
          "e" ACUTE ACUTE ACUTE ACUTE "\xe2\x80\x8d");
+    TEXT("e" ACUTE ACUTE ACUTE ACUTE "\xf3\xa0\x81\x81" ACUTE,
+         "e" ACUTE ACUTE ACUTE ACUTE "\xf3\xa0\x81\x81"); /* a tag, U+E0041 */
     for (uint32_t character = 0; character < 0x110000; character++) {
         utf8proc_category_t category = utf8proc_category((utf8proc_int32_t)character);
 
