@@ -21,10 +21,11 @@ ALLOWED = {
     # assertions
     "__assert_fail", "__assert", "__assert_func",
 }
-# The compiler's own: stack protector, memory functions that check a length (_FORTIFY_SOURCE), wide arithmetic on 32 bits, processor model, instrumentation.
+# The compiler's own: stack protector, memory functions that check a length (_FORTIFY_SOURCE), wide arithmetic on 32 bits,
+# processor model, atomic operations of 64-bit ARM, instrumentation.
 ALLOWED_PATTERN = re.compile(
     r"__stack_chk_\w+|__mem(cpy|move|set)_chk|__cpu_(model|features2|indicator_init)|_GLOBAL_OFFSET_TABLE_|__\w+[dst]i[234]"
-    r"|__(asan|ubsan|tsan|msan|sanitizer|gcov|llvm_prof\w*)_\w+|__aeabi_\w+|_gp_disp")
+    r"|__(asan|ubsan|tsan|msan|sanitizer|gcov|llvm_prof\w*)_\w+|__aeabi_\w+|__aarch64_(cas|swp|ld)\w+|_gp_disp")
 INSTRUMENTED = re.compile(r"__(asan|ubsan|tsan|msan|sanitizer|gcov|llvm_prof\w*)_")
 
 
