@@ -116,7 +116,7 @@ def board(make_daemon):
 @pytest.fixture
 def notify(board, tmp_path):
     """A factory of runs of the script, with the variables that systemd reads from notify.conf."""
-    (tmp_path / "hearsay").symlink_to(conftest.binary(conftest.HEARSAY))
+    (tmp_path / "hearsay").symlink_to(conftest.program(conftest.HEARSAY))
     started = []
 
     def start(host="default", **variables):
