@@ -77,10 +77,12 @@ static int load_identity(SSL_CTX *context, const char *certificate, const char *
     if (rc != 0) {
         return rc;
     }
-    if (SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) != 1) {
-        if (ERR_GET_REASON(ERR_peek_error()) != X509_R_KEY_VALUES_MISMATCH) {
-            return context_fail(out_reason, "cannot use the key", key);
-        }
+    if (SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) != 1 &&
+        ERR_GET_REASON(ERR_peek_error()) != X509_R_KEY_VALUES_MISMATCH) {
+        return context_fail(out_reason, "cannot use the key", key);
+    }
+    /* OpenSSL takes a key of another kind, for which there is no certificate then. */
+    if (SSL_CTX_check_private_key(context) != 1) {
         ERR_clear_error();
         (void)snprintf(out_reason, TLS_REASON_BYTES, "the key %s is not that of the certificate %s",
                        key, certificate);

@@ -8,6 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+
 #include "tests/lib/certificate.h"
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
@@ -311,6 +314,29 @@ TEST(test_files_that_are_wrong)
     assert_true(tls_server_new(&options, &context, reason) < 0);
     assert_non_null(strstr(reason, "others may read or change the key"));
     assert_int_equal(chmod(certificate.key_file, 0600), 0);
+}
+
+/* OpenSSL keeps a key of another kind beside the certificate, without a word. */
+TEST(test_a_key_of_another_kind)
+{
+    static const char other[] = "other-kind.pem";
+    struct tls_context *context = NULL;
+    const struct tls_server_options options = {certificate.file, other, NULL};
+    const struct tls_client_options ours = {NULL, certificate.file, other};
+    EVP_PKEY *key = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
+    FILE *file = fopen(other, "we");
+
+    assert_non_null(key);
+    assert_non_null(file);
+    assert_int_equal(PEM_write_PrivateKey(file, key, NULL, NULL, 0, NULL, NULL), 1);
+    assert_int_equal(fclose(file), 0);
+    assert_int_equal(chmod(other, 0600), 0);
+    EVP_PKEY_free(key);
+    assert_true(tls_server_new(&options, &context, reason) < 0);
+    assert_non_null(strstr(reason, "is not that of the certificate"));
+    assert_true(tls_client_new(&ours, &context, reason) < 0);
+    assert_non_null(strstr(reason, "is not that of the certificate"));
+    assert_int_equal(unlink(other), 0);
 }
 
 int main(void)
