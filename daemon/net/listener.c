@@ -301,6 +301,13 @@ static int share_socket(struct listener *listener)
 
 /* --- both ------------------------------------------------------------------------------------- */
 
+/* Whether the address may be missing without an error. Nobody can miss [::1] where IPv6 is off, and
+ * examples of configurations name it. */
+static bool may_be_skipped(const struct config_listener *config)
+{
+    return config->optional || strcmp(config->address, "::1") == 0;
+}
+
 int listener_bind(struct listener *listener, const struct listener_home *home,
                   const struct config_listener *config, char *out_reason)
 {
@@ -327,7 +334,7 @@ int listener_bind(struct listener *listener, const struct listener_home *home,
     rc = rc == 0 ? uv_listen(&listener->uv.stream, BACKLOG, on_connection) : rc;
     if (rc != 0) {
         listener_close(listener);
-        if (config->optional && (rc == UV_EADDRNOTAVAIL || rc == UV_EAFNOSUPPORT)) {
+        if (may_be_skipped(config) && (rc == UV_EADDRNOTAVAIL || rc == UV_EAFNOSUPPORT)) {
             log_info("not listening on %s: this machine does not have it", where);
             return LISTENER_SKIPPED;
         }

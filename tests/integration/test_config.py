@@ -468,6 +468,19 @@ def test_ipv6(make_daemon):
         assert one.recv(4096)
 
 
+def test_without_ipv6(make_daemon):
+    """A machine on which IPv6 is off has no [::1]; the examples of configurations name it."""
+    without = ["unshare", "--net", "sh", "-c",
+               'ip link set lo up && echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6 && exec "$@"', "sh"]
+    if subprocess.run([*without, "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("no network of one's own here")
+    daemon = make_daemon(start=False, wrapper=without)
+    with open(daemon.config_file, "w", encoding="utf-8") as file:
+        file.write(f"[daemon]\nlisten = 127.0.0.1:0\nlisten = [::1]:7117\nlisten = {daemon.socket_path}\n")
+    daemon.start()
+    assert daemon.find_log(r"not listening on \[::1\]:7117: this machine does not have it")
+
+
 def test_no_environment_is_needed(make_daemon):
     """It runs with an empty environment, as service managers may give it."""
     daemon = make_daemon(start=False)
