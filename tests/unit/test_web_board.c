@@ -549,7 +549,7 @@ static void count_ticks(uv_handle_t *handle, void *context)
     unsigned *ticks = context;
 
     *ticks += handle->type == UV_TIMER && uv_is_active(handle) &&
-              uv_timer_get_repeat((const uv_timer_t *)handle) > 0;
+              uv_timer_get_repeat((const uv_timer_t *)(const void *)handle) > 0;
 }
 
 /* How many timers of the loop come again and again. */
