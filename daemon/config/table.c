@@ -355,8 +355,9 @@ static const struct settings_key keys[] = {
          "How many reports of one sender (an address, or a /64 that is not on link) count for "
          "hide_after in an hour; all senders of an IPv6 /64 on link have as many together as "
          "hide so many messages. Further ones are in the operator's list (hearsay admin list), "
-         "but do not count, unless their kind is illegal or about-me. All reports together hide "
-         "3 messages in an hour, or a fifth of what is shown if that is more. The log has one "
+         "but do not count, unless their kind is illegal or about-me. Once reports have hidden "
+         "3 messages in an hour, or a fifth of what is shown if that is more, it takes twice as "
+         "many senders to hide the next ones, then four times as many, and so on. The log has one "
          "warning an hour."},
     {HOST_KEY("remove_after", remove_after_s), SETTINGS_TYPE_DURATION, 0, YEARS, .standard = "24h",
      .reloadable = true,

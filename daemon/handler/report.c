@@ -142,8 +142,8 @@ static void report_withhold(struct service *service, struct host *host, bool is_
     }
     if (is_of_host) {
         log_warning("host %s: reports would hide more than %" PRIu32
-                    " messages in an hour, a fifth of what is shown; further ones stay shown until "
-                    "an operator has looked at them (hearsay admin list)",
+                    " messages in an hour, a fifth of what is shown; to hide a further one takes "
+                    "twice as many senders, or an operator (hearsay admin list)",
                     host->config.name, hidden_most(host));
     } else {
         log_warning("host %s: a message stays shown although enough senders have reported it, "
@@ -194,10 +194,29 @@ static void report_count(struct report_job *job, struct moderated *known,
 }
 
 /*
+ * How many senders it takes to hide a message now: hide_after, and twice as many each time that
+ * reports have hidden as many messages as hidden_most within an hour. So whoever has many devices
+ * cannot empty a board; and whoever has some messages of their own hidden gains little for the
+ * others.
+ */
+static uint64_t senders_needed(const struct host *host, int64_t now_ms)
+{
+    uint64_t needed = host->config.hide_after;
+    uint32_t most = hidden_most(host);
+
+    for (uint32_t allowed = most; needed <= UINT32_MAX; allowed += most) {
+        if (hide_rate_allows(&host->hidden_rate, 0, allowed, now_ms)) {
+            break;
+        }
+        needed *= 2;
+    }
+    return needed;
+}
+
+/*
  * Whether the store hides the message with this report. known->reporting includes this report.
  * Enough reports of the grave kinds always hide a message, because the law gives no time for them.
- * Otherwise reports hide a part of the host's messages in an hour, and the operator decides about
- * the rest: whoever has many devices cannot empty a board.
+ * The others become more expensive with each part of the host's messages that is hidden in an hour.
  */
 static bool report_decide(struct report_job *job, struct moderated *known)
 {
@@ -216,7 +235,7 @@ static bool report_decide(struct report_job *job, struct moderated *known)
         if (job->op.message.reports - known->own < hide_after) {
             return false;
         }
-        if (!is_enough || !hide_rate_allows(&host->hidden_rate, 0, hidden_most(host), now_ms)) {
+        if (counted < senders_needed(host, now_ms)) {
             job->is_beyond = true;
             report_withhold(service, host, is_enough);
             return false;

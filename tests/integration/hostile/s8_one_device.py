@@ -235,6 +235,12 @@ def report_in_turn(address, sources, ids, **fields):
         client.close()
 
 
+def report_one_by_one(address, sources, message_id):
+    for source in sources:
+        with wire.Client(address, source=source) as client:
+            client.call(pb.Report(id=message_id))
+
+
 CROWD = [f"127.0.6.{n + 1}" for n in range(16)]
 
 
@@ -266,6 +272,24 @@ def test_a_crowd_hides_a_fifth(make_daemon, rng):
         assert {m.id for m in listed[:15]} == {*ids[6:21]}, "what a bound keeps shown is first"
     warnings = [line for line in daemon.log if line and "a fifth of what is shown" in line]
     assert len(warnings) == 1, "one warning, not one for each message"
+
+
+def test_decoys_are_no_shield(make_daemon, rng):
+    """Whoever has messages of their own hidden, so that the bound is reached, is not safe from others: twice as
+    many senders hide the next message, and four times as many the one after the next fifth."""
+    daemon, _, ipv4 = limited(make_daemon, "hide_per_hour = 1000\n")
+    left_by_others(ipv4, rng, 7)
+    with wire.Client(ipv4, source="127.0.7.1") as troll:
+        decoys = [deposit(troll, rng) for _ in range(3)]
+        real = [deposit(troll, rng) for _ in range(4)]
+    report_in_turn(ipv4, CROWD[:HIDE_AFTER], decoys)
+    assert count_there(daemon, decoys) == 0
+    guests = [f"127.0.8.{n + 1}" for n in range(4 * HIDE_AFTER)]
+    for message_id, needed in zip(real, [2 * HIDE_AFTER] * 3 + [4 * HIDE_AFTER]):
+        report_one_by_one(ipv4, guests[:needed - 1], message_id)
+        assert count_there(daemon, [message_id]) == 1
+        report_one_by_one(ipv4, guests[needed - 1:needed], message_id)
+        assert count_there(daemon, [message_id]) == 0
 
 
 @pytest.mark.parametrize("kind", [pb.ILLEGAL, pb.ABOUT_ME])
