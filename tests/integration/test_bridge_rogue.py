@@ -51,9 +51,11 @@ def results(*found, seq=5, **fields):
 
 
 def invented(rng, labels, **fields):
-    fields.setdefault("filter", wire.filter_of(labels))
-    return pb.Result(id=wire.new_id(rng), deposited_ms=1, expires_ms=2**50, payload=b"invented",
-                     media_type="text/plain", intersection_count=9, union_count=9, distance=0, **fields)
+    now = int(time.time() * 1000)
+    for name, value in (("filter", wire.filter_of(labels)), ("deposited_ms", now - 1000), ("expires_ms", now + 10**7)):
+        fields.setdefault(name, value)
+    return pb.Result(id=wire.new_id(rng), payload=b"invented", media_type="text/plain", intersection_count=9,
+                     union_count=9, distance=0, **fields)
 
 
 def ask(site, labels=LABELS, **fields):
