@@ -4,6 +4,8 @@
 import threading
 import time
 
+import pytest
+
 import hearsay_wire as wire
 import hub_cluster
 from hearsay_wire import pb
@@ -104,6 +106,28 @@ def test_lies_about_messages(make_site, hub, rng):  # noqa: F811
         contains.parts[0].contains = wire.filter_of(["topic:none"])
         with here.daemon.client() as phone:
             assert not phone.call(contains).results
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_lies_about_times(make_site, hub, rng, trusted):  # noqa: F811
+    """As many as it likes, newest for ever, expired, from before 1970: they are not shown, and crowd nobody out. Later
+    than the clock here is left out only if that clock is trusted."""
+    here, there = make_site("ap1"), make_site("ap2", start=True)
+    with open(here.daemon.config_file, encoding="utf-8") as file:
+        text = file.read()
+    with open(here.daemon.config_file, "w", encoding="utf-8") as file:
+        file.write(text.replace("[daemon]\n", f"[daemon]\nclock_patience = {0 if trusted else '365d'}\n", 1))
+    here.start()
+    (left,) = deposit(there, rng, 1, labels=lambda r: LABELS)
+    now = int(time.time() * 1000)
+    times = [(2**63 - 2, 2**63 - 1), (2**63 - 1, 2**63 - 1), (-2**63, 2**63 - 1), (now, 0), (now, 2**50), (0, 0)]
+    if trusted:
+        times.append((now + 10**8, now + 10**9))
+    lies = [invented(rng, LABELS, deposited_ms=a, expires_ms=b) for a, b in times for _ in range(3)]
+    with Rogue(hub, lambda query: results(*lies)):
+        meet(here, 2)
+        for fields in ({}, {"order": pb.NEWEST}, {"order": pb.NEWEST, "k": 3}):
+            assert [r.id for r in ask_until(here, **fields).results] == [left.id]
 
 
 def test_better_than_it_has_told(make_site, hub, rng):  # noqa: F811
