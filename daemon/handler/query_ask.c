@@ -18,7 +18,9 @@ _Static_assert((int)LIMIT_FLOOR == (int)SIMILARITY_FLOOR_ONE, "a floor has one u
 enum {
     /* So far may the clock of another server be ahead of this one's. */
     AHEAD_MS = 10 * 60 * 1000,
-    MINUTE_MS = 60 * 1000
+    MINUTE_MS = 60 * 1000,
+    /* So many results more are asked for where some may be dropped (is_unwanted). */
+    SPARE_RESULTS = 8
 };
 
 /*
@@ -108,6 +110,19 @@ static bool write_slices(const struct query_job *job, struct hearsay_query *out)
     return slices != NULL;
 }
 
+/* How many results the bridge is asked for. */
+static uint32_t count_asked(const struct query_job *job)
+{
+    const struct host *host = job->base.host;
+    uint32_t most = job->base.service->config.limits.k_max;
+    uint32_t k = job->asked.k;
+
+    if (host->rules.ban_count == 0 && host->removed.count == 0) {
+        return k;
+    }
+    return k + SPARE_RESULTS <= most ? k + SPARE_RESULTS : most > k ? most : k;
+}
+
 /* The query for the bridge. It has nothing that tells one client from another. */
 static bool write_query(struct ask_wait *wait, struct hearsay_query *out)
 {
@@ -119,9 +134,10 @@ static bool write_query(struct ask_wait *wait, struct hearsay_query *out)
     const struct nearest_candidate *found = index_search_results(job->search, &count);
     int64_t latest = latest_ms(job->base.service);
 
+    job->asked_of_bridge = count_asked(job);
     *out = (struct hearsay_query){
         .host = {host, strlen(host)},
-        .k = asked->k,
+        .k = job->asked_of_bridge,
         .max_distance_ppm = asked->max_distance_ppm,
         .since_ms = asked->since_ms,
         .until_ms = asked->until_ms,
@@ -207,6 +223,23 @@ static bool has_right_times(const struct query_job *job, const struct hearsay_re
     return message_times_fit(result->deposited_ms, result->expires_ms) &&
            !message_expired(result->expires_ms, now_ms) &&
            result->deposited_ms >= job->query.since_ms && result->deposited_ms < until_ms;
+}
+
+/*
+ * Whether the operator here has removed a message of this id, or has banned its text or context. An
+ * answer without payloads has no texts, and shows none. O(REMOVED_KEPT + bans)
+ */
+static bool is_unwanted(const struct query_job *job, const struct hearsay_result *result,
+                        int64_t now_ms)
+{
+    const struct host *host = job->base.host;
+    bool has_text = job->asked.with_payload && !result->payload_omitted;
+    const struct ban *ban =
+        rules_find_ban(&host->rules, result->filter.data, result->filter.count,
+                       result->payload.data, has_text ? result->payload.count : 0);
+
+    return removed_has(&host->removed, result->id.data, now_ms) ||
+           (ban != NULL && (has_text || ban->kind == PERSIST_BAN_FILTER));
 }
 
 /* Whether a result names a host whose owner is another server: also if this one has a copy. */
@@ -296,7 +329,7 @@ static bool keep_results(struct query_job *job, const struct hearsay_results *re
         if (!is_elsewhere(job, result) || !rank_result(job, result, next)) {
             continue;
         }
-        if (!has_right_times(job, result, before_ms, now_ms)) {
+        if (!has_right_times(job, result, before_ms, now_ms) || is_unwanted(job, result, now_ms)) {
             has_dropped = true;
             continue;
         }
@@ -304,7 +337,7 @@ static bool keep_results(struct query_job *job, const struct hearsay_results *re
         job->remote_count++;
     }
     qsort(job->remote, job->remote_count, sizeof(*job->remote), compare_remote);
-    return !has_dropped || count < job->asked.k || job->remote_count >= job->query.k;
+    return !has_dropped || count < job->asked_of_bridge || job->remote_count >= job->query.k;
 }
 
 /* Whether all messages that the own search has found are still there. */

@@ -3,6 +3,7 @@
 
 import contextlib
 import fractions
+import hashlib
 import json
 import math
 import socket
@@ -220,6 +221,55 @@ def test_what_is_not_in_the_window_is_left_out(world, rng):
     before, within, behind = [remote(wire.deposit_of(rng, ["topic:x"]), deposited_ms=LONG_AGO + n) for n in (4, 5, 9)]
     got, _ = asked(world, hood_of(["topic:x"], since_ms=LONG_AGO + 5, until_ms=LONG_AGO + 9), [before, within, behind])
     assert [r.id for r in got.results] == [within.id]
+
+
+def test_what_the_operator_has_removed(world, rng):
+    """A message of the same id is not shown from elsewhere, and no other message with a banned text. It is again when
+    the operator has taken that back."""
+    bridge, _, phone = world
+    bad = wire.deposit_of(rng, ["topic:x"], host="lobby", payload=b"names a guest")
+    phone.call(bad)
+    again, changed, other = [remote(wire.deposit_of(rng, ["topic:x"], payload=text, **fields)) for text, fields in (
+        (b"names a guest", {}), (b"names a guest, too", {"id": bad.id}), (b"names nobody", {}))]
+    told = [again, changed, other]
+    ids = lambda **fields: {r.id for r in asked(world, hood_of(["topic:x"], **fields), told)[0].results}  # noqa: E731
+    with bridge.daemon.administrator() as operator:
+        operator.call(pb.Remove(host="lobby", id=bad.id))
+        assert ids() == {again.id, other.id} == ids(with_payload=False)
+        operator.call(pb.Restore(host="lobby", id=bad.id))
+        assert ids() == {again.id, changed.id, other.id}
+        operator.call(pb.Remove(host="lobby", id=bad.id, ban=True))
+        once_more = wire.deposit_of(rng, ["topic:x"], host="lobby", payload=b"names a guest")
+        assert phone.refused(once_more).code == "FORBIDDEN"
+        assert ids() == {other.id}
+        assert ids(with_payload=False) == {again.id, other.id}, "without its text nobody can know, and none is shown"
+        again.payload_omitted = True
+        again.ClearField("payload")
+        assert ids() == {again.id, other.id}
+        operator.call(pb.Ban(host="lobby", filter=other.filter))
+        assert ids() == set() == ids(with_payload=False)
+
+
+def test_an_answer_lacks_nothing_for_what_is_dropped(world, rng):
+    """Where there are bans, the bridge is asked for some results more. If more than these are dropped, it may have had
+    others, and the answer is not complete."""
+    bridge, _, phone = world
+    now = phone.call(pb.Ping()).now_ms
+    _, ask = asked(world, hood_of(["topic:x"], k=10))
+    assert ask.query.k == 10
+    with bridge.daemon.administrator() as operator:
+        operator.call(pb.Ban(host="lobby", payload_hash=hashlib.blake2b(b"bad", digest_size=32).digest()))
+    for bad, good, complete in ((8, 10, True), (9, 9, False), (9, 8, True), (0, 18, True), (18, 0, False),
+                                (17, 0, True)):
+        told = [remote(wire.deposit_of(rng, ["topic:x"], payload=b"bad" if n < bad else b"good"), deposited_ms=now - n)
+                for n in range(bad + good)]
+        for order in (pb.SIMILARITY, pb.NEWEST):
+            got, ask = asked(world, hood_of(["topic:x"], k=10, order=order), told)
+            assert ask.query.k == 18
+            assert [r.id for r in got.results] == [r.id for r in told[bad:]][:10]
+            assert got.complete == complete, (bad, good)
+    _, ask = asked(world, hood_of(["topic:x"], k=100))
+    assert ask.query.k == 100, "the most that hosts may answer here"
 
 
 def test_silence(world, rng):
