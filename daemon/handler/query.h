@@ -60,6 +60,8 @@ struct query_job {
     /* owned: remote_count messages of other servers, the nearest first, and their bytes */
     struct query_remote *remote;
     uint32_t remote_count;
+    /* how many results the bridge was asked for */
+    uint32_t asked_of_bridge;
     unsigned attempts;     /* searches so far */
     struct read_task task; /* while the search is in service->read_pool */
     unsigned task_steps;   /* of the search there */

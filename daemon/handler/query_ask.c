@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/expiry.h"
 #include "core/filter/bloom.h"
 #include "daemon/handler/handler.h"
 #include "daemon/handler/inner.h"
@@ -13,6 +14,27 @@
 #include "daemon/system/container.h"
 
 _Static_assert((int)LIMIT_FLOOR == (int)SIMILARITY_FLOOR_ONE, "a floor has one unit");
+
+enum {
+    /* So far may the clock of another server be ahead of this one's. */
+    AHEAD_MS = 10 * 60 * 1000,
+    MINUTE_MS = 60 * 1000,
+    /* So many results more are asked for where some may be dropped (is_unwanted). */
+    SPARE_RESULTS = 8
+};
+
+/*
+ * Messages of others that were deposited at this time or later are not shown. If this clock is not
+ * trusted, which may mean that it is far behind, there is no such time. In whole minutes, so that
+ * queries that a bridge sends together do not tell in which order they came.
+ */
+static int64_t latest_ms(struct service *service)
+{
+    if (!service_clock_trusted(service)) {
+        return INT64_MAX;
+    }
+    return ((service_now_ms(service) + AHEAD_MS) / MINUTE_MS + 1) * MINUTE_MS;
+}
 
 /* --- to the bridge ---------------------------------------------------------------------------- */
 
@@ -88,6 +110,19 @@ static bool write_slices(const struct query_job *job, struct hearsay_query *out)
     return slices != NULL;
 }
 
+/* How many results the bridge is asked for. */
+static uint32_t count_asked(const struct query_job *job)
+{
+    const struct host *host = job->base.host;
+    uint32_t most = job->base.service->config.limits.k_max;
+    uint32_t k = job->asked.k;
+
+    if (host->rules.ban_count == 0 && host->removed.count == 0) {
+        return k;
+    }
+    return k + SPARE_RESULTS <= most ? k + SPARE_RESULTS : most > k ? most : k;
+}
+
 /* The query for the bridge. It has nothing that tells one client from another. */
 static bool write_query(struct ask_wait *wait, struct hearsay_query *out)
 {
@@ -97,10 +132,12 @@ static bool write_query(struct ask_wait *wait, struct hearsay_query *out)
     bool is_newest = job->query.order == INDEX_ORDER_NEWEST;
     uint32_t count = 0;
     const struct nearest_candidate *found = index_search_results(job->search, &count);
+    int64_t latest = latest_ms(job->base.service);
 
+    job->asked_of_bridge = count_asked(job);
     *out = (struct hearsay_query){
         .host = {host, strlen(host)},
-        .k = asked->k,
+        .k = job->asked_of_bridge,
         .max_distance_ppm = asked->max_distance_ppm,
         .since_ms = asked->since_ms,
         .until_ms = asked->until_ms,
@@ -114,6 +151,9 @@ static bool write_query(struct ask_wait *wait, struct hearsay_query *out)
         out->since_ms = found[count - 1].item.deposited_ms; /* not below job->query.since_ms */
     } else if (count == job->query.k) {
         out->floor = similarity_floor(found[count - 1].rank);
+    }
+    if (latest < out->until_ms && latest > out->since_ms) {
+        out->until_ms = latest; /* so that later ones do not crowd out others */
     }
     return write_parts(job, out) && write_slices(job, out);
 }
@@ -172,6 +212,34 @@ static bool rank_result(const struct query_job *job, const struct hearsay_result
         out->result.distance_ppm = distance_ppm(rank);
     }
     return is_found;
+}
+
+/* Whether the times of a result can be right, are within the query, and the message is alive. */
+static bool has_right_times(const struct query_job *job, const struct hearsay_result *result,
+                            int64_t before_ms, int64_t now_ms)
+{
+    int64_t until_ms = job->query.until_ms < before_ms ? job->query.until_ms : before_ms;
+
+    return message_times_fit(result->deposited_ms, result->expires_ms) &&
+           !message_expired(result->expires_ms, now_ms) &&
+           result->deposited_ms >= job->query.since_ms && result->deposited_ms < until_ms;
+}
+
+/*
+ * Whether the operator here has removed a message of this id, or has banned its text or context. An
+ * answer without payloads has no texts, and shows none. O(REMOVED_KEPT + bans)
+ */
+static bool is_unwanted(const struct query_job *job, const struct hearsay_result *result,
+                        int64_t now_ms)
+{
+    const struct host *host = job->base.host;
+    bool has_text = job->asked.with_payload && !result->payload_omitted;
+    const struct ban *ban =
+        rules_find_ban(&host->rules, result->filter.data, result->filter.count,
+                       result->payload.data, has_text ? result->payload.count : 0);
+
+    return removed_has(&host->removed, result->id.data, now_ms) ||
+           (ban != NULL && (has_text || ban->kind == PERSIST_BAN_FILTER));
 }
 
 /* Whether a result names a host whose owner is another server: also if this one has a copy. */
@@ -233,11 +301,17 @@ static void keep_result(struct hearsay_result *result, bool with_payload, uint8_
     result->payload.data = keep_bytes(at, result->payload.data, result->payload.count);
 }
 
-/* Copies the results of other servers into the job, nearest first. False: memory is short. */
+/*
+ * Copies the results of other servers into the job, nearest first. False: memory is short, or
+ * results were dropped here in whose place the bridge may have had others.
+ */
 static bool keep_results(struct query_job *job, const struct hearsay_results *results)
 {
+    int64_t now_ms = service_now_ms(job->base.service);
+    int64_t before_ms = latest_ms(job->base.service);
     size_t count = results->result_count;
     size_t bytes = 0; /* cannot overflow: the results are parts of one frame */
+    bool has_dropped = false;
 
     for (size_t i = 0; i < count; i++) {
         bytes += kept_bytes(&results->results[i]);
@@ -249,16 +323,21 @@ static bool keep_results(struct query_job *job, const struct hearsay_results *re
     }
     uint8_t *at = (uint8_t *)(job->remote + count);
     for (size_t i = 0; i < count; i++) {
+        const struct hearsay_result *result = &results->results[i];
         struct query_remote *next = &job->remote[job->remote_count];
 
-        if (is_elsewhere(job, &results->results[i]) &&
-            rank_result(job, &results->results[i], next)) {
-            keep_result(&next->result, job->asked.with_payload, &at);
-            job->remote_count++;
+        if (!is_elsewhere(job, result) || !rank_result(job, result, next)) {
+            continue;
         }
+        if (!has_right_times(job, result, before_ms, now_ms) || is_unwanted(job, result, now_ms)) {
+            has_dropped = true;
+            continue;
+        }
+        keep_result(&next->result, job->asked.with_payload, &at);
+        job->remote_count++;
     }
     qsort(job->remote, job->remote_count, sizeof(*job->remote), compare_remote);
-    return true;
+    return !has_dropped || count < job->asked_of_bridge || job->remote_count >= job->query.k;
 }
 
 /* Whether all messages that the own search has found are still there. */

@@ -3,6 +3,7 @@
 
 import contextlib
 import fractions
+import hashlib
 import json
 import math
 import socket
@@ -20,7 +21,8 @@ from test_gateway import open_folder  # noqa: F401  (a fixture)
 from test_hood import limited, varint
 
 CAMPUS = "[host lobby]\nhood = campus\n[host library]\nhood = campus\n[host attic]\n"
-LONG_AGO = 1_700_000_000_000
+LONG_AGO = int(time.time() * 1000) - 10**9
+DECADE_MS = 3650 * 24 * 3600 * 1000  # no message lives longer
 
 
 @pytest.fixture
@@ -51,9 +53,9 @@ def hood_of(labels, **fields):
 
 
 def remote(deposit, host="elsewhere", deposited_ms=LONG_AGO, **fields):
+    fields.setdefault("expires_ms", LONG_AGO + 2 * 10**9)
     return pb.Result(id=deposit.id, host=host, filter=deposit.filter, payload=deposit.payload,
-                     media_type="text/plain", deposited_ms=deposited_ms,
-                     expires_ms=LONG_AGO * 2, **fields)
+                     media_type="text/plain", deposited_ms=deposited_ms, **fields)
 
 
 def asked(world, query, results=(), **fields):
@@ -146,7 +148,7 @@ def test_nothing_of_the_phone_reaches_the_bridge(world):
     phone.post(query)
     ask = next_ask(served)
     assert {f.name for f, _ in ask.ListFields()} == {"ask_id", "query", "peers_max"}
-    assert {f.name for f, _ in ask.query.ListFields()} == {
+    assert {f.name for f, _ in ask.query.ListFields()} - {"until_ms"} == {
         "host", "k", "parts", "with_payload", "wait_ms"}
     assert {f.name for f, _ in ask.query.parts[0].ListFields()} == {"filter"}
     data = ask.SerializeToString()
@@ -173,6 +175,101 @@ def test_lies_are_left_out(world, rng, lie, metric):
         bad.distance, bad.intersection_count, bad.union_count = 0, 9, 9
     got, _ = asked(world, hood_of(["topic:x"], max_distance=500_000, metric=metric), [bad, remote(honest)])
     assert [(r.id, r.distance) for r in got.results] == [(honest.id, 0)]
+
+
+@pytest.mark.parametrize("times", [
+    (2**63 - 2, 2**63 - 1), (-1, LONG_AGO * 2), (-2**63, 2**63 - 1), (1, 2), (0, 0), (LONG_AGO + 9, LONG_AGO + 8),
+    (LONG_AGO, LONG_AGO + 10**6), (LONG_AGO, LONG_AGO + DECADE_MS + 1), (LONG_AGO, 2**50)])
+@pytest.mark.parametrize("order", [pb.SIMILARITY, pb.NEWEST])
+def test_times_that_cannot_be(world, rng, times, order):
+    """Of a result that has no times of a message, or has expired, nothing is shown."""
+    honest = remote(wire.deposit_of(rng, ["topic:x"]), expires_ms=LONG_AGO + DECADE_MS)
+    bad = remote(wire.deposit_of(rng, ["topic:x"]), deposited_ms=times[0], expires_ms=times[1])
+    got, _ = asked(world, hood_of(["topic:x"], order=order), [bad, honest])
+    assert [r.id for r in got.results] == [honest.id] and got.complete
+
+
+def test_times_in_the_future(world, rng):
+    """A clock may be ten minutes ahead of another. What is later is neither asked for nor shown; but if the clock here
+    is not trusted, perhaps because it is far behind, everything is."""
+    bridge, _, phone = world
+    now = phone.call(pb.Ping()).now_ms
+    soon, late = [remote(wire.deposit_of(rng, ["topic:x"]), deposited_ms=now + minutes * 60_000, expires_ms=now + 10**7)
+                  for minutes in (9, 20)]
+    with open(bridge.daemon.config_file, encoding="utf-8") as file:
+        text = file.read()
+    for patience in ("0", "365d"):
+        with open(bridge.daemon.config_file, "w", encoding="utf-8") as file:
+            file.write(text.replace("[daemon]\n", f"[daemon]\nclock_patience = {patience}\n", 1))
+        with bridge.daemon.administrator() as operator:
+            operator.call(pb.Reload())
+        shown = [soon] if phone.call(pb.Ping()).clock_trusted else [late, soon]
+        assert patience != "0" or shown == [soon]
+        got, ask = asked(world, hood_of(["topic:x"], order=pb.NEWEST), [late, soon])
+        assert [r.id for r in got.results] == [one.id for one in shown]
+        assert ask.query.HasField("until_ms") == (late not in shown)
+        if ask.query.HasField("until_ms"):
+            assert 10 * 60_000 < ask.query.until_ms - now <= 13 * 60_000 and ask.query.until_ms % 60_000 == 0
+        _, ask = asked(world, hood_of(["topic:x"], until_ms=LONG_AGO))
+        assert ask.query.until_ms == LONG_AGO
+        got, ask = asked(world, hood_of(["topic:x"], since_ms=now + 10**9), [late])
+        assert not ask.query.HasField("until_ms") and not got.results
+
+
+def test_what_is_not_in_the_window_is_left_out(world, rng):
+    """Whoever asks for a time gets nothing of another."""
+    before, within, behind = [remote(wire.deposit_of(rng, ["topic:x"]), deposited_ms=LONG_AGO + n) for n in (4, 5, 9)]
+    got, _ = asked(world, hood_of(["topic:x"], since_ms=LONG_AGO + 5, until_ms=LONG_AGO + 9), [before, within, behind])
+    assert [r.id for r in got.results] == [within.id]
+
+
+def test_what_the_operator_has_removed(world, rng):
+    """A message of the same id is not shown from elsewhere, and no other message with a banned text. It is again when
+    the operator has taken that back."""
+    bridge, _, phone = world
+    bad = wire.deposit_of(rng, ["topic:x"], host="lobby", payload=b"names a guest")
+    phone.call(bad)
+    again, changed, other = [remote(wire.deposit_of(rng, ["topic:x"], payload=text, **fields)) for text, fields in (
+        (b"names a guest", {}), (b"names a guest, too", {"id": bad.id}), (b"names nobody", {}))]
+    told = [again, changed, other]
+    ids = lambda **fields: {r.id for r in asked(world, hood_of(["topic:x"], **fields), told)[0].results}  # noqa: E731
+    with bridge.daemon.administrator() as operator:
+        operator.call(pb.Remove(host="lobby", id=bad.id))
+        assert ids() == {again.id, other.id} == ids(with_payload=False)
+        operator.call(pb.Restore(host="lobby", id=bad.id))
+        assert ids() == {again.id, changed.id, other.id}
+        operator.call(pb.Remove(host="lobby", id=bad.id, ban=True))
+        once_more = wire.deposit_of(rng, ["topic:x"], host="lobby", payload=b"names a guest")
+        assert phone.refused(once_more).code == "FORBIDDEN"
+        assert ids() == {other.id}
+        assert ids(with_payload=False) == {again.id, other.id}, "without its text nobody can know, and none is shown"
+        again.payload_omitted = True
+        again.ClearField("payload")
+        assert ids() == {again.id, other.id}
+        operator.call(pb.Ban(host="lobby", filter=other.filter))
+        assert ids() == set() == ids(with_payload=False)
+
+
+def test_an_answer_lacks_nothing_for_what_is_dropped(world, rng):
+    """Where there are bans, the bridge is asked for some results more. If more than these are dropped, it may have had
+    others, and the answer is not complete."""
+    bridge, _, phone = world
+    now = phone.call(pb.Ping()).now_ms
+    _, ask = asked(world, hood_of(["topic:x"], k=10))
+    assert ask.query.k == 10
+    with bridge.daemon.administrator() as operator:
+        operator.call(pb.Ban(host="lobby", payload_hash=hashlib.blake2b(b"bad", digest_size=32).digest()))
+    for bad, good, complete in ((8, 10, True), (9, 9, False), (9, 8, True), (0, 18, True), (18, 0, False),
+                                (17, 0, True)):
+        told = [remote(wire.deposit_of(rng, ["topic:x"], payload=b"bad" if n < bad else b"good"), deposited_ms=now - n)
+                for n in range(bad + good)]
+        for order in (pb.SIMILARITY, pb.NEWEST):
+            got, ask = asked(world, hood_of(["topic:x"], k=10, order=order), told)
+            assert ask.query.k == 18
+            assert [r.id for r in got.results] == [r.id for r in told[bad:]][:10]
+            assert got.complete == complete, (bad, good)
+    _, ask = asked(world, hood_of(["topic:x"], k=100))
+    assert ask.query.k == 100, "the most that hosts may answer here"
 
 
 def test_silence(world, rng):

@@ -4,6 +4,8 @@
 import threading
 import time
 
+import pytest
+
 import hearsay_wire as wire
 import hub_cluster
 from hearsay_wire import pb
@@ -51,9 +53,11 @@ def results(*found, seq=5, **fields):
 
 
 def invented(rng, labels, **fields):
-    fields.setdefault("filter", wire.filter_of(labels))
-    return pb.Result(id=wire.new_id(rng), deposited_ms=1, expires_ms=2**50, payload=b"invented",
-                     media_type="text/plain", intersection_count=9, union_count=9, distance=0, **fields)
+    now = int(time.time() * 1000)
+    for name, value in (("filter", wire.filter_of(labels)), ("deposited_ms", now - 1000), ("expires_ms", now + 10**7)):
+        fields.setdefault(name, value)
+    return pb.Result(id=wire.new_id(rng), payload=b"invented", media_type="text/plain", intersection_count=9,
+                     union_count=9, distance=0, **fields)
 
 
 def ask(site, labels=LABELS, **fields):
@@ -102,6 +106,48 @@ def test_lies_about_messages(make_site, hub, rng):  # noqa: F811
         contains.parts[0].contains = wire.filter_of(["topic:none"])
         with here.daemon.client() as phone:
             assert not phone.call(contains).results
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_lies_about_times(make_site, hub, rng, trusted):  # noqa: F811
+    """As many as it likes, newest for ever, expired, from before 1970: they are not shown, and crowd nobody out. Later
+    than the clock here is left out only if that clock is trusted."""
+    here, there = make_site("ap1"), make_site("ap2", start=True)
+    with open(here.daemon.config_file, encoding="utf-8") as file:
+        text = file.read()
+    with open(here.daemon.config_file, "w", encoding="utf-8") as file:
+        file.write(text.replace("[daemon]\n", f"[daemon]\nclock_patience = {0 if trusted else '365d'}\n", 1))
+    here.start()
+    (left,) = deposit(there, rng, 1, labels=lambda r: LABELS)
+    now = int(time.time() * 1000)
+    times = [(2**63 - 2, 2**63 - 1), (2**63 - 1, 2**63 - 1), (-2**63, 2**63 - 1), (now, 0), (now, 2**50), (0, 0)]
+    if trusted:
+        times.append((now + 10**8, now + 10**9))
+    lies = [invented(rng, LABELS, deposited_ms=a, expires_ms=b) for a, b in times for _ in range(3)]
+    with Rogue(hub, lambda query: results(*lies)):
+        meet(here, 2)
+        for fields in ({}, {"order": pb.NEWEST}, {"order": pb.NEWEST, "k": 3}):
+            assert [r.id for r in ask_until(here, **fields).results] == [left.id]
+
+
+def test_what_the_operator_has_removed(make_site, hub, rng):  # noqa: F811
+    """Neither the same text from an honest neighbour, nor the same id from one that lies."""
+    here, there = make_site("ap1", start=True), make_site("ap2", start=True)
+    bad, again = [wire.deposit_of(rng, LABELS, host=name, payload=b"names a guest") for name in ("ap1", "ap2")]
+    with here.daemon.client() as phone:
+        phone.call(bad)
+    with there.daemon.client() as phone:
+        phone.call(again)
+    (left,) = deposit(there, rng, 1, labels=lambda r: LABELS)
+    with here.daemon.administrator() as operator:
+        operator.call(pb.Remove(host="ap1", id=bad.id, ban=True))
+    lie = invented(rng, LABELS)
+    lie.id = bad.id
+    with Rogue(hub, lambda query: results(lie)):
+        meet(here, 2)
+        for order in (pb.SIMILARITY, pb.NEWEST):
+            assert [r.id for r in ask_until(here, order=order, with_payload=True).results] == [left.id]
+        assert {r.id for r in ask_until(there, with_payload=True).results} == {again.id, left.id, bad.id}
 
 
 def test_better_than_it_has_told(make_site, hub, rng):  # noqa: F811

@@ -3,6 +3,7 @@
  * before neighbours that are made up here. */
 #include "client/bridge/ask/inner.h"
 #include "core/base/alloc.h"
+#include "core/base/expiry.h"
 #include "core/filter/bloom.h"
 #include "core/filter/distance.h"
 #include "proto/codec/letter.h"
@@ -236,6 +237,7 @@ static void answer_query(struct round *round, uint32_t peer, const uint64_t *ask
         bloom_store(message->filter, BITS, stored[count].bytes);
         results[count] = (struct hearsay_result){.id = {message->id, LIMIT_ID_BYTES},
                                                  .deposited_ms = message->deposited_ms,
+                                                 .expires_ms = message->deposited_ms + 1000,
                                                  .filter = {stored[count].bytes, BYTES}};
         if (neighbour->manner == LYING) {
             results[count].filter.count = rng_chance(&rng, 50) ? BYTES - 8 : BYTES;
@@ -679,7 +681,7 @@ static void run_framed(uint32_t k, size_t frame_bytes, size_t payload_bytes)
         memcpy(ids[i], &i, sizeof(i));
         results[i] = (struct hearsay_result){.id = {ids[i], LIMIT_ID_BYTES},
                                              .deposited_ms = 1700000000000,
-                                             .expires_ms = 1700000000000,
+                                             .expires_ms = 1700000000001,
                                              .media_type = {type, LIMIT_MEDIA_TYPE_BYTES},
                                              .payload = {payload, payload_bytes},
                                              .filter = {filter.bytes, BYTES}};
@@ -718,6 +720,41 @@ TEST(test_the_largest_answers_fit)
     assert_int_equal(framed.count, 400);
     assert_true(framed.is_complete);
     assert_in_range(framed.omitted, 300, 380);
+}
+
+TEST(test_times_that_no_message_has_are_left_out)
+{
+    static const struct {
+        int64_t deposited_ms;
+        int64_t expires_ms;
+        bool fits;
+    } times[] = {
+        {0, 1, true},
+        {1, 1, false},
+        {2, 1, false},
+        {-1, 1, false},
+        {INT64_MIN, INT64_MAX, false},
+        {INT64_MAX - 1, INT64_MAX, false},
+        {MESSAGE_TIME_MAX_MS - 1, MESSAGE_TIME_MAX_MS, true},
+        {MESSAGE_TIME_MAX_MS - 1, MESSAGE_TIME_MAX_MS + 1, false},
+        {5, 5 + MESSAGE_LIFE_MAX_MS, true},
+        {5, 6 + MESSAGE_LIFE_MAX_MS, false},
+    };
+    static const uint8_t id[LIMIT_ID_BYTES] = {1};
+    static const uint8_t filter[BYTES] = {1};
+
+    for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+        struct hearsay_result result = {.id = {id, LIMIT_ID_BYTES},
+                                        .filter = {filter, BYTES},
+                                        .deposited_ms = times[i].deposited_ms,
+                                        .expires_ms = times[i].expires_ms};
+        struct hearsay_results results = {.results = &result, .result_count = 1};
+        struct kept *kept = kept_new(&results, 1, BITS, 0, "ap1", 0);
+
+        assert_non_null(kept);
+        assert_int_equal(kept->count, times[i].fits);
+        free(kept);
+    }
 }
 
 int main(void)

@@ -322,10 +322,9 @@ struct kept {
 };
 
 /*
- * Copies the first k results whose filters fit `bits`, as one block that the caller frees. Results
- * get `host` as their host. Payloads are left out, with their types, once they have more than
- * payload_most bytes.
- * NULL: no memory.
+ * Copies, of the first k results, those whose filters fit `bits` and whose times a message can
+ * have, as one block that the caller frees. Results get `host` as their host. Payloads are left
+ * out, with their types, once they have more than payload_most bytes. NULL: no memory.
  */
 struct kept *kept_new(const struct hearsay_results *results, uint32_t k, uint32_t bits,
                       uint32_t peer, const char *host, size_t payload_most);

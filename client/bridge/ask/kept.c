@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/expiry.h"
 #include "core/filter/bloom.h"
 
 /* The parts of the block, in this order. */
@@ -98,6 +99,7 @@ struct kept *kept_new(const struct hearsay_results *results, uint32_t k, uint32_
         const struct hearsay_result *from = &results->results[i];
 
         if (from->id.count != MESSAGE_ID_BYTES || from->epoch != 0 ||
+            !message_times_fit(from->deposited_ms, from->expires_ms) ||
             bloom_load(filter, bits, from->filter.data, from->filter.count) != 0) {
             continue;
         }

@@ -9,15 +9,13 @@
 #include "client/bridge/setup/config.h"
 #include "client/bridge/wire/subject.h"
 #include "core/base/err.h"
+#include "core/base/expiry.h"
 #include "proto/codec/letter.h"
 
 enum {
     QUEUE_BUSY = 2 * FOLLOW_BATCH, /* then followers ask for nothing more */
     ARENA_BYTES = 4 * 1024 * 1024
 };
-
-/* The end of the year 9999. */
-#define TIME_MAX_MS INT64_C(253402300799999)
 
 enum { OF_STATES, OF_RULES, OF_WORDS, OF_RULE_WORDS, FOLLOWS };
 
@@ -245,7 +243,7 @@ static void take_head(struct reader *reader, const struct follow_message *messag
     arena_reset(&reader->arena);
     if (letter_decode(message->data, message->size, &reader->arena, &letter, &error) == 0 &&
         letter.kind == MSG_LETTER_HEAD && letter.head.as_of_ms > 0 &&
-        letter.head.as_of_ms <= TIME_MAX_MS) {
+        message_time_fits(letter.head.as_of_ms)) {
         reader->head_ms = letter.head.as_of_ms;
         reader->head_at_ms = steady_ms();
         reader->heads++;

@@ -2,12 +2,9 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/base/expiry.h"
 #include "core/base/label.h"
 #include "daemon/handler/bridge/apply.h"
-
-/* No time is later: the end of the year 9999. No message lives longer than ttl_max may be. */
-#define TIME_MAX_MS INT64_C(253402300799999)
-#define LIFE_MAX_MS (INT64_C(3650) * 24 * 3600 * 1000)
 
 static const char text_plain[] = "text/plain";
 
@@ -39,11 +36,6 @@ static bool check_role(const struct ask *ask)
 
 /* --- changes ---------------------------------------------------------------------------------- */
 
-static bool is_time(int64_t time_ms)
-{
-    return time_ms >= 0 && time_ms <= TIME_MAX_MS;
-}
-
 static bool check_message(const struct ask *ask, const struct hearsay_exported_message *message,
                           struct msg_error *out_error)
 {
@@ -65,9 +57,7 @@ static bool check_message(const struct ask *ask, const struct hearsay_exported_m
                       message->payload.count, most);
         return false;
     }
-    if (!is_time(message->deposited_ms) || !is_time(message->expires_ms) ||
-        message->expires_ms <= message->deposited_ms ||
-        message->expires_ms - message->deposited_ms > LIFE_MAX_MS) {
+    if (!message_times_fit(message->deposited_ms, message->expires_ms)) {
         msg_error_set(out_error, MSG_INVALID, "changes.message.expires_ms",
                       "the times must be from 1970 to 9999, and a message expires after its "
                       "deposit, at most ten years later");
@@ -85,7 +75,7 @@ static bool check_message(const struct ask *ask, const struct hearsay_exported_m
 static bool check_gone(const struct ask *ask, const struct hearsay_gone *gone,
                        struct msg_error *out_error)
 {
-    if (!is_time(gone->until_ms)) {
+    if (!message_time_fits(gone->until_ms)) {
         msg_error_set(out_error, MSG_INVALID, "changes.gone.until_ms",
                       "the time must be from 1970 to 9999");
         return false;
@@ -161,7 +151,7 @@ static bool check_rule(const struct ask *ask, const struct hearsay_rule_state *r
                       "the value or the number is none of this kind of rule");
         return false;
     }
-    if (!is_time(rule->created_ms) || !is_time(rule->until_ms)) {
+    if (!message_time_fits(rule->created_ms) || !message_time_fits(rule->until_ms)) {
         msg_error_set(out_error, MSG_INVALID, "changes.rule.created_ms",
                       "the times must be from 1970 to 9999");
         return false;
@@ -179,7 +169,7 @@ bool apply_fits(const struct ask *ask, const struct hearsay_change *change,
     }
     if (change->has_decision &&
         (change->decision.number == 0 || change->decision.number > INT64_MAX ||
-         !is_time(change->decision.time_ms))) {
+         !message_time_fits(change->decision.time_ms))) {
         msg_error_set(out_error, MSG_INVALID, "changes.decision.number",
                       "the number must be from 1 to 2^63 - 1, and the time from 1970 to 9999");
         return false;
