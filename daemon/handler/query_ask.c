@@ -19,7 +19,7 @@ enum {
     /* So far may the clock of another server be ahead of this one's. */
     AHEAD_MS = 10 * 60 * 1000,
     MINUTE_MS = 60 * 1000,
-    /* So many results more are asked for where some may be dropped (is_unwanted). */
+    /* So many results more are asked for where some may be dropped (is_banned). */
     SPARE_RESULTS = 8
 };
 
@@ -117,7 +117,7 @@ static uint32_t count_asked(const struct query_job *job)
     uint32_t most = job->base.service->config.limits.k_max;
     uint32_t k = job->asked.k;
 
-    if (host->rules.ban_count == 0 && host->removed.count == 0) {
+    if (host->rules.ban_count == 0) {
         return k;
     }
     return k + SPARE_RESULTS <= most ? k + SPARE_RESULTS : most > k ? most : k;
@@ -226,20 +226,17 @@ static bool has_right_times(const struct query_job *job, const struct hearsay_re
 }
 
 /*
- * Whether the operator here has removed a message of this id, or has banned its text or context. An
- * answer without payloads has no texts, and shows none. O(REMOVED_KEPT + bans)
+ * Whether the operator here has banned the text or the context of a result. An answer without
+ * payloads has no texts, and shows none. O(bans)
  */
-static bool is_unwanted(const struct query_job *job, const struct hearsay_result *result,
-                        int64_t now_ms)
+static bool is_banned(const struct query_job *job, const struct hearsay_result *result)
 {
-    const struct host *host = job->base.host;
     bool has_text = job->asked.with_payload && !result->payload_omitted;
     const struct ban *ban =
-        rules_find_ban(&host->rules, result->filter.data, result->filter.count,
+        rules_find_ban(&job->base.host->rules, result->filter.data, result->filter.count,
                        result->payload.data, has_text ? result->payload.count : 0);
 
-    return removed_has(&host->removed, result->id.data, now_ms) ||
-           (ban != NULL && (has_text || ban->kind == PERSIST_BAN_FILTER));
+    return ban != NULL && (has_text || ban->kind == PERSIST_BAN_FILTER);
 }
 
 /* Whether a result names a host whose owner is another server: also if this one has a copy. */
@@ -329,7 +326,7 @@ static bool keep_results(struct query_job *job, const struct hearsay_results *re
         if (!is_elsewhere(job, result) || !rank_result(job, result, next)) {
             continue;
         }
-        if (!has_right_times(job, result, before_ms, now_ms) || is_unwanted(job, result, now_ms)) {
+        if (!has_right_times(job, result, before_ms, now_ms) || is_banned(job, result)) {
             has_dropped = true;
             continue;
         }

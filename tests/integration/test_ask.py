@@ -223,9 +223,9 @@ def test_what_is_not_in_the_window_is_left_out(world, rng):
     assert [r.id for r in got.results] == [within.id]
 
 
-def test_what_the_operator_has_removed(world, rng):
-    """A message of the same id is not shown from elsewhere, and no other message with a banned text. It is again when
-    the operator has taken that back."""
+def test_what_the_operator_has_banned(world, rng):
+    """No message with a banned text is shown from elsewhere, until the ban is lifted. A removal alone is of one message:
+    a guest could give a bad text the id of a message elsewhere."""
     bridge, _, phone = world
     bad = wire.deposit_of(rng, ["topic:x"], host="lobby", payload=b"names a guest")
     phone.call(bad)
@@ -235,17 +235,16 @@ def test_what_the_operator_has_removed(world, rng):
     ids = lambda **fields: {r.id for r in asked(world, hood_of(["topic:x"], **fields), told)[0].results}  # noqa: E731
     with bridge.daemon.administrator() as operator:
         operator.call(pb.Remove(host="lobby", id=bad.id))
-        assert ids() == {again.id, other.id} == ids(with_payload=False)
-        operator.call(pb.Restore(host="lobby", id=bad.id))
         assert ids() == {again.id, changed.id, other.id}
+        operator.call(pb.Restore(host="lobby", id=bad.id))
         operator.call(pb.Remove(host="lobby", id=bad.id, ban=True))
         once_more = wire.deposit_of(rng, ["topic:x"], host="lobby", payload=b"names a guest")
         assert phone.refused(once_more).code == "FORBIDDEN"
-        assert ids() == {other.id}
-        assert ids(with_payload=False) == {again.id, other.id}, "without its text nobody can know, and none is shown"
+        assert ids() == {changed.id, other.id}
+        assert ids(with_payload=False) == {again.id, changed.id, other.id}, "without texts none is shown"
         again.payload_omitted = True
         again.ClearField("payload")
-        assert ids() == {again.id, other.id}
+        assert ids() == {again.id, changed.id, other.id}
         operator.call(pb.Ban(host="lobby", filter=other.filter))
         assert ids() == set() == ids(with_payload=False)
 
