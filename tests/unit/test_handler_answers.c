@@ -198,11 +198,11 @@ TEST_WITH(test_refusals, setup, teardown)
     assert_string_equal(fixture->answer.error.field, "scope");
 }
 
-/* As many answers as one query can read. */
+/* As many answers as one query can read; hidden ones do not count. */
 TEST_WITH(test_most, setup, teardown)
 {
     struct handler_fixture *fixture = *state;
-    struct answer answer = {.is_shown = false};
+    struct answer answer = {.is_shown = true, .item.expires_ms = INT64_MAX};
     struct answers *answers = &fixture->service->hosts[0].answers;
     uint32_t most = fixture->service->config.limits.k_max;
 
@@ -213,11 +213,14 @@ TEST_WITH(test_most, setup, teardown)
         assert_int_equal(answers_put(answers, &answer), 0);
     }
     assert_int_equal(handler_fixture_refused(fixture, make(2, 1)), MSG_QUOTA);
+    answers_find(answers, answer.item.id)->is_shown = false;
+    deposit(fixture, 2, 1);
+    assert_int_equal(handler_fixture_refused(fixture, make(3, 1)), MSG_QUOTA);
     for (uint32_t i = 0; i < most; i++) {
         memcpy(answer.item.id + 4, &i, sizeof(i));
         assert_true(answers_remove(answers, answer.item.id, NULL));
     }
-    deposit(fixture, 2, 1);
+    deposit(fixture, 3, 1);
 }
 
 /* --- with the parent -------------------------------------------------------------------------- */
