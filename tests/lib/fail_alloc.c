@@ -30,7 +30,7 @@ static void *fail_resize(void *context, void *block, size_t bytes)
     /* Always moves, so that whoever keeps an old pointer is found out. */
     union header *moved = NULL;
     if (bytes > 0) {
-        moved = malloc(sizeof *moved + bytes);
+        moved = bytes <= SIZE_MAX - sizeof *moved ? malloc(sizeof *moved + bytes) : NULL;
         if (moved == NULL) {
             return NULL;
         }
