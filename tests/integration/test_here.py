@@ -522,10 +522,11 @@ def test_a_scan_of_the_device_goes_before_that_of_the_access_point(make_local, t
 
 def test_the_note_where_only_access_points_are_here(make_local, rng):
     """One of them is enough, because a client's own scan may take the room of the others."""
-    daemon = make_local("[host default]\nhere = wifi:a, wifi:b, wifi:c\n")
+    heard = [f"wifi:a4:2b:8c:01:02:{n:02x}" for n in range(4)]
+    daemon = make_local(f"[host default]\nhere = {', '.join(heard[:3])}\n")
     with daemon.client() as client:
-        assert client.call(wire.deposit_of(rng, ["wifi:d", "topic:tea"])).without_here
-        assert not client.call(wire.deposit_of(rng, ["wifi:d", "wifi:b"])).without_here
+        assert client.call(wire.deposit_of(rng, [heard[3], "topic:tea"])).without_here
+        assert not client.call(wire.deposit_of(rng, [heard[3], heard[1]])).without_here
 
 
 SCAN = "".join(f"a4\\:2b\\:8c\\:01\\:02\\:0{i}:{percent}\n" for i, percent in enumerate((77, 48, 40, 32)))
