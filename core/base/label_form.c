@@ -46,7 +46,8 @@ static bool is_level(const char *text)
 /* Reads an address as clients do: with colons, with dashes, or with nothing between its bytes. */
 static bool wifi_form(const char *value, char *out)
 {
-    size_t length = strcspn(value, "@");
+    const char *at = memchr(value, '@', strlen(value));
+    size_t length = at != NULL ? (size_t)(at - value) : strlen(value);
     char separator = length == ADDRESS_TEXT_BYTES ? value[2] : '\0';
     size_t step = separator != '\0' ? 3 : 2;
 
@@ -71,12 +72,16 @@ static bool wifi_form(const char *value, char *out)
 
 static bool geo_form(const char *value, char *out)
 {
+    static const char digits[] = "0123456789bcdefghjkmnpqrstuvwxyz";
     size_t length = strlen(value);
+    bool is_right = length >= 6 && length <= 8;
 
-    for (size_t i = 0; i <= length; i++) {
+    for (size_t i = 0; i < length; i++) {
         out[i] = lower_of(value[i]);
+        is_right = is_right && memchr(digits, out[i], strlen(digits)) != NULL;
     }
-    return length >= 6 && length <= 8 && strspn(out, "0123456789bcdefghjkmnpqrstuvwxyz") == length;
+    out[length] = '\0';
+    return is_right;
 }
 
 /* Whether a text has digits where the pattern has 0, and else the bytes of the pattern. */
