@@ -17,7 +17,8 @@
  * user who is root, files for TLS that this user cannot use, an expired certificate. Writes a
  * warning to `out` if the certificate expires within 14 days. Also writes a warning for each host
  * whose suggested distance was probably chosen for the metric by bits, and for each host whose
- * labels of `here` alone fill a section further than deposit_fill_max.
+ * labels of `here` alone fill a section further than deposit_fill_max; and of what the daemon
+ * would leave out of a `here_file` or a `here_map`, or cannot read.
  */
 enum { PREFLIGHT_REFUSED = 1 };
 int preflight(const struct config *config, int64_t now_ms, FILE *out, char *out_reason);

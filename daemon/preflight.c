@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "daemon/commands.h"
+#include "daemon/net/here_watch.h"
 #include "daemon/net/server_tls.h"
 #include "daemon/system/privilege.h"
 
@@ -71,6 +72,7 @@ int preflight(const struct config *config, int64_t now_ms, FILE *out, char *out_
             (void)fprintf(out, "hearsayd: warning: %s\n", sentence);
         }
     }
+    here_watch_check(config, out);
     server_tls_deinit(&tls);
     return out_reason[0] == '\0' ? 0 : PREFLIGHT_REFUSED;
 }

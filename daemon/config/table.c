@@ -282,7 +282,9 @@ static const struct settings_key keys[] = {
              "labels to all that they leave and ask for. Several labels with commas between them, "
              "on any number of lines, 2,047 "
              "bytes together with a separator for each. More labels, and labels with commas, go "
-             "into here_file. Labels other than wifi: that alone fill a deposit too far cause a "
+             "into here_file. Labels of wifi:, geo:, time: and topic: stand as clients write them, "
+             "such as wifi:a4:2b:8c:01:02:03 in lower case; others are refused. Labels other than "
+             "wifi: that alone fill a deposit too far cause a "
              "warning at the start."},
     {HOST_KEY("here_file", here_file), SETTINGS_TYPE_PATH, .standard_note = "none",
      .example = "/run/hearsay/here", .reloadable = true,

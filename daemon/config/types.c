@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "core/base/label.h"
+#include "core/base/label_form.h"
 #include "daemon/config/inner.h"
 #include "daemon/config/options.h"
 
@@ -106,13 +106,13 @@ static int labels_add(const struct settings_source *source, const struct setting
     while (*value != '\0') {
         size_t piece = strcspn(value, ",");
         size_t length = piece;
-        const char *why = NULL;
+        char why[LABEL_FORM_SENTENCE_BYTES];
         size_t used = strlen(host->here);
 
         while (length > 0 && value[length - 1] == ' ') {
             length--;
         }
-        if (label_check(value, length, &why) != 0) {
+        if (label_form_check(value, length, why) != 0) {
             return settings_refuse(source, "`%s`: `%.*s` is no label: %s", key->name,
                                    (int)(length > 200 ? 200 : length), value, why);
         }

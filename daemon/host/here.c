@@ -7,7 +7,7 @@
 #include <sodium.h>
 
 #include "core/base/err.h"
-#include "core/base/label.h"
+#include "core/base/label_form.h"
 
 static bool is_blank(char c)
 {
@@ -43,14 +43,14 @@ static int here_refuse(char *out_reason, unsigned line, const char *why)
 static int add_line(struct here *here, const char *begin, const char *end, unsigned line,
                     size_t frame_bytes, char *out_reason)
 {
-    const char *why = NULL;
+    char why[LABEL_FORM_SENTENCE_BYTES];
 
     here_trim(&begin, &end);
     size_t length = (size_t)(end - begin);
     if (length == 0 || *begin == '#') {
         return 0;
     }
-    if (label_check(begin, length, &why) != 0) {
+    if (label_form_check(begin, length, why) != 0) {
         return here_refuse(out_reason, line, why);
     }
     if (has_label(here, begin, length)) {
@@ -76,6 +76,44 @@ static int add_line(struct here *here, const char *begin, const char *end, unsig
     return 0;
 }
 
+void here_leave_out(struct here_left_out *left_out, unsigned line)
+{
+    size_t kept = left_out->count < HERE_LINES_NAMED ? left_out->count : HERE_LINES_NAMED;
+
+    left_out->count++;
+    for (size_t i = 0; i < kept; i++) {
+        unsigned other = left_out->lines[i];
+
+        if (line < other) {
+            left_out->lines[i] = line;
+            line = other;
+        }
+    }
+    if (kept < HERE_LINES_NAMED) {
+        left_out->lines[kept] = line;
+    }
+}
+
+void here_name_left_out(const struct here_left_out *left_out, char *reason, size_t reason_bytes)
+{
+    size_t used = strlen(reason);
+
+    if (left_out->count == 0) {
+        return;
+    }
+    (void)snprintf(reason + used, reason_bytes - used, "; lines left out: %zu", left_out->count);
+    for (size_t i = 0; left_out->count > 1 && i < left_out->count && i < HERE_LINES_NAMED; i++) {
+        used = strlen(reason);
+        (void)snprintf(reason + used, reason_bytes - used, "%s%u", i == 0 ? " (" : ", ",
+                       left_out->lines[i]);
+    }
+    used = strlen(reason);
+    (void)snprintf(reason + used, reason_bytes - used, "%s",
+                   left_out->count > HERE_LINES_NAMED ? ", ...)"
+                   : left_out->count > 1              ? ")"
+                                                      : "");
+}
+
 /* Leaves a wrong line out: out_reason is about the first one. */
 static void add_text(struct here *here, const struct hearsay_text *from, size_t frame_bytes,
                      char *out_reason)
@@ -90,9 +128,11 @@ static void add_text(struct here *here, const struct hearsay_text *from, size_t 
     for (unsigned line = 1; text < end; line++) {
         const char *line_end = memchr(text, '\n', (size_t)(end - text));
         line_end = line_end != NULL ? line_end : end;
-        if (add_line(here, text, line_end, line, frame_bytes, reason) != 0 &&
-            here->lines_left_out++ == 0) {
-            (void)snprintf(out_reason, HERE_REASON_BYTES, "%s", reason);
+        if (add_line(here, text, line_end, line, frame_bytes, reason) != 0) {
+            if (here->left_out.count == 0) {
+                (void)snprintf(out_reason, HERE_REASON_BYTES, "%s", reason);
+            }
+            here_leave_out(&here->left_out, line);
         }
         text = line_end < end ? line_end + 1 : end;
     }
@@ -115,10 +155,11 @@ int here_new(const struct alloc *alloc, const struct hearsay_text texts[2], size
     here->bytes = bytes;
     here->end = here->text;
     add_text(here, &texts[0], frame_bytes, out_reason);
-    bool is_wrong = here->lines_left_out > 0; /* the configuration's own labels are all right */
+    bool is_wrong = here->left_out.count > 0; /* the configuration's own labels are all right */
     here->lines_read = 0;
     add_text(here, &texts[1], frame_bytes, out_reason);
-    if (is_wrong || (here->lines_left_out > 0 && here->lines_read == 0)) {
+    here_name_left_out(&here->left_out, out_reason, HERE_REASON_BYTES);
+    if (is_wrong || (here->left_out.count > 0 && here->lines_read == 0)) {
         here_free(here);
         return HERE_REFUSED;
     }

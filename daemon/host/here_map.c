@@ -10,6 +10,7 @@
 #include "core/base/character.h"
 #include "core/base/err.h"
 #include "core/base/label.h"
+#include "core/base/label_form.h"
 #include "daemon/host/here.h"
 
 enum { PREFIX_BITS_MAX = 128, PREFIX_TEXT_BYTES = 64 };
@@ -40,7 +41,7 @@ struct here_map {
     size_t place_count;
     char *text; /* the labels and names of all entries, one after the other */
     size_t text_bytes;
-    size_t left_out;                         /* lines that are wrong */
+    struct here_left_out left_out;
     uint8_t lengths[2][PREFIX_BITS_MAX + 1]; /* whether IPv4, IPv6 prefixes of this length exist */
 };
 
@@ -211,11 +212,11 @@ static int labels_read(const struct reading *reading, const char *begin, const c
     for (; begin <= end; begin++) {
         const char *comma = find_or_end(begin, end, ',');
         const char *last = comma;
-        const char *why = NULL;
+        char why[LABEL_FORM_SENTENCE_BYTES];
 
         here_trim(&begin, &last);
         size_t length = (size_t)(last - begin);
-        if (label_check(begin, length, &why) != 0) {
+        if (label_form_check(begin, length, why) != 0) {
             return refuse_line(reading, why);
         }
         if (entry->label_count == LIMIT_LABELS) {
@@ -299,11 +300,13 @@ static int line_read(struct reading *reading, const char *begin, const char *end
 }
 
 /* Counts a line that is left out. out_reason keeps the sentence about the first. */
-static void leave_line_out(struct here_map *map, const char *reason, char *out_reason)
+static void leave_line_out(struct here_map *map, unsigned line, const char *reason,
+                           char *out_reason)
 {
-    if (map->left_out++ == 0) {
+    if (map->left_out.count == 0) {
         (void)snprintf(out_reason, HERE_MAP_REASON_BYTES, "%s", reason);
     }
+    here_leave_out(&map->left_out, line);
 }
 
 /* Of two lines with the same prefix the first one counts. Their order in the table is that of the
@@ -320,7 +323,7 @@ static void leave_repeated_out(struct here_map *map, char *out_reason)
             (void)snprintf(reason, sizeof(reason),
                            "line %u: line %u has the same prefix; give a prefix once", entry->line,
                            map->entries[count - 1].line);
-            leave_line_out(map, reason, out_reason);
+            leave_line_out(map, entry->line, reason, out_reason);
         } else {
             map->entries[count++] = *entry;
         }
@@ -399,14 +402,14 @@ static void places_merge(struct here_map *map, char *out_reason)
             (void)snprintf(reason, sizeof(reason),
                            "line %u: a map has at most %d names of places, and this is one more",
                            place->line, LIMIT_PLACES);
-            leave_line_out(map, reason, out_reason);
+            leave_line_out(map, place->line, reason, out_reason);
             map->entries[map->places[i].at].is_wrong = true;
         } else if (!same_labels(map, first, map, place)) {
             (void)snprintf(reason, sizeof(reason),
                            "line %u: line %u has the same name and other labels; a name is of one "
                            "place, so give both the same labels in the same order",
                            place->line, first->line);
-            leave_line_out(map, reason, out_reason);
+            leave_line_out(map, place->line, reason, out_reason);
             map->entries[map->places[i].at].is_wrong = true;
         }
     }
@@ -452,14 +455,15 @@ static int text_read(struct here_map *map, const char *text, size_t bytes, size_
         reading.line++;
         if (line_read(&reading, text, line_end) != 0) {
             map->text_bytes = text_bytes; /* without the labels before the wrong one */
-            leave_line_out(map, reason, out_reason);
+            leave_line_out(map, reading.line, reason, out_reason);
         }
         text = line_end < end ? line_end + 1 : end;
     }
     if (map_finish(map, out_reason) != 0) {
         return -ERR_NOMEM;
     }
-    return map->count == 0 && map->left_out > 0 ? HERE_MAP_REFUSED : 0;
+    here_name_left_out(&map->left_out, out_reason, HERE_MAP_REASON_BYTES);
+    return map->count == 0 && map->left_out.count > 0 ? HERE_MAP_REFUSED : 0;
 }
 
 /*
@@ -527,7 +531,7 @@ size_t here_map_count(const struct here_map *map)
 
 size_t here_map_left_out(const struct here_map *map)
 {
-    return map->left_out;
+    return map->left_out.count;
 }
 
 static const struct entry *entry_find(const struct here_map *map,

@@ -49,7 +49,8 @@ struct here_map;
  * `frame_bytes` is the number of bytes that the labels of one line may take in a frame.
  *
  * A wrong line is left out, and so is a prefix that an earlier line has: out_reason
- * (HERE_MAP_REASON_BYTES) then says what is wrong with the first such line, by its number.
+ * (HERE_MAP_REASON_BYTES) then says what is wrong with the first such line, and
+ * names the first few by number.
  *
  * Returns 0, and the caller owns *out_map (here_map_free); HERE_MAP_REFUSED with a sentence in
  * out_reason if nothing can be read or the text is too large; or -ERR_NOMEM. O(bytes + lines log

@@ -9,12 +9,12 @@
 
 /* --- hosts ------------------------------------------------------------------------------------ */
 
-size_t service_here_frame_bytes(const struct service *service)
+size_t service_here_frame_bytes(const struct config *config)
 {
     /* upper bound of the bytes of a frame besides the labels: ids, the host's name */
     enum { REST_BYTES = 256 };
 
-    return service->config.limits.frame_bytes - REST_BYTES;
+    return config->limits.frame_bytes - REST_BYTES;
 }
 
 /* "place:", the digits, a line feed and a NUL */
@@ -55,7 +55,8 @@ int service_set_here(struct service *service, struct host *host, const struct he
     struct hearsay_text texts[] = {{labels, strlen(labels)}, *text};
     struct here *here = NULL;
 
-    int rc = here_new(service->alloc, texts, service_here_frame_bytes(service), &here, out_reason);
+    int rc = here_new(service->alloc, texts, service_here_frame_bytes(&service->config), &here,
+                      out_reason);
     if (rc != 0) {
         return rc;
     }

@@ -318,7 +318,7 @@ struct host *service_host(struct service *service, const char *name);
 struct host *service_host_numbered(struct service *service, uint32_t number);
 
 /* Returns how many bytes of a frame the here labels of one place may take. */
-size_t service_here_frame_bytes(const struct service *service);
+size_t service_here_frame_bytes(const struct config *config);
 
 /*
  * Sets a host's here labels: the labels of its configuration, or the label that names the store if

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -82,6 +83,37 @@ static bool same_state(const struct file_state *a, const struct file_state *b)
     return memcmp(a, b, sizeof(*a)) == 0;
 }
 
+/* --- what is wrong with a file ---------------------------------------------------------------- */
+
+enum { SENTENCE_BYTES = CONFIG_HERE_FILE_BYTES + HERE_MAP_REASON_BYTES + 256 };
+
+static void say_unread(const struct reading *reading, const char *host, char *out_sentence)
+{
+    (void)snprintf(
+        out_sentence, SENTENCE_BYTES, "host %s: %s cannot be read: %s", host, reading->path,
+        reading->length == -EINVAL ? "it is no regular file" : strerror((int)-reading->length));
+}
+
+static void say_refused(const struct reading *reading, const char *host, int rc, const char *reason,
+                        char *out_sentence)
+{
+    (void)snprintf(out_sentence, SENTENCE_BYTES, "host %s: %s: %s", host, reading->path,
+                   rc < 0 ? err_text(rc) : reason);
+}
+
+/* Whether the end of a file that was read may be missing. */
+static bool say_cut(const struct reading *reading, const char *host, char *out_sentence)
+{
+    if (reading->text == NULL || reading->length <= 0 ||
+        reading->text[reading->length - 1] == '\n') {
+        return false;
+    }
+    (void)snprintf(out_sentence, SENTENCE_BYTES,
+                   "host %s: %s ends without a line feed, so its last line may have been cut off",
+                   host, reading->path);
+    return true;
+}
+
 /* --- reading ---------------------------------------------------------------------------------- */
 
 /* Reads the file, at most the allowed size and one byte more. The additional byte shows that the
@@ -130,7 +162,7 @@ static void reading_begin(struct watched *watched)
     struct reading *reading = &watched->reading;
 
     *reading = (struct reading){.kind = watched->kind,
-                                .frame_bytes = service_here_frame_bytes(service),
+                                .frame_bytes = service_here_frame_bytes(&service->config),
                                 .alloc = service->alloc};
     memcpy(reading->path, path_of(watched), sizeof(reading->path));
 }
@@ -161,15 +193,23 @@ static void warn_of_left_out(const struct watched *watched, size_t count, const 
 {
     const struct reading *reading = &watched->reading;
     const char *name = host_of(watched)->config.name;
+    char sentence[SENTENCE_BYTES];
 
     if (count > 0) {
-        log_warning("host %s: %s: %s; lines left out: %zu", name, path_of(watched), reason, count);
+        say_refused(reading, name, HERE_REFUSED, reason, sentence);
+        log_warning("%s", sentence);
     }
-    if (reading->text != NULL && reading->length > 0 &&
-        reading->text[reading->length - 1] != '\n') {
-        log_warning("host %s: %s ends without a line feed, so its last line may have been cut off",
-                    name, path_of(watched));
+    if (say_cut(reading, name, sentence)) {
+        log_warning("%s", sentence);
     }
+}
+
+static void warn_refused(const struct watched *watched, int rc, const char *reason)
+{
+    char sentence[SENTENCE_BYTES];
+
+    say_refused(&watched->reading, host_of(watched)->config.name, rc, reason, sentence);
+    log_warning("%s; %s", sentence, what_stays(watched));
 }
 
 /* Sets the host's labels from the text of a file. `text` NULL: there is no file. Returns false if
@@ -184,11 +224,10 @@ static bool take_labels(struct watched *watched, const char *text, size_t length
                               &(struct hearsay_text){text, length}, &changed, reason);
 
     if (rc != 0) {
-        log_warning("host %s: %s: %s; %s", host->config.name, path_of(watched),
-                    rc == HERE_REFUSED ? reason : err_text(rc), what_stays(watched));
+        warn_refused(watched, rc, reason);
         return false;
     }
-    warn_of_left_out(watched, host->here->lines_left_out, reason);
+    warn_of_left_out(watched, host->here->left_out.count, reason);
     if (changed) {
         log_info("host %s: %zu here labels", host->config.name, host->here->count);
         tell_changed(watched, &change);
@@ -231,9 +270,7 @@ static bool take_text(struct watched *watched)
         return take_labels(watched, reading->text, (size_t)reading->length);
     }
     if (reading->rc != 0) {
-        log_warning("host %s: %s: %s; %s", host_of(watched)->config.name, reading->path,
-                    reading->rc == HERE_MAP_REFUSED ? reading->reason : err_text(reading->rc),
-                    what_stays(watched));
+        warn_refused(watched, reading->rc, reading->reason);
         return false;
     }
     warn_of_left_out(watched, here_map_left_out(reading->map), reading->reason);
@@ -249,10 +286,10 @@ static void take_reading(struct watched *watched)
     bool is_other = strcmp(watched->path, reading->path) != 0;
 
     if (reading->length < 0 && (is_other || watched->state.inode != 0)) {
-        log_warning(
-            "host %s: %s cannot be read: %s; %s", host_of(watched)->config.name, reading->path,
-            reading->length == -EINVAL ? "it is no regular file" : strerror((int)-reading->length),
-            what_stays(watched));
+        char sentence[SENTENCE_BYTES];
+
+        say_unread(reading, host_of(watched)->config.name, sentence);
+        log_warning("%s; %s", sentence, what_stays(watched));
     }
     memcpy(watched->path, reading->path, sizeof(watched->path));
     watched->state = reading->state;
@@ -433,4 +470,64 @@ void here_watch_stop(struct here_watch *watch)
 void here_watch_free(struct here_watch *watch)
 {
     free(watch);
+}
+
+/* --- without a daemon ------------------------------------------------------------------------- */
+
+/* Reads the labels of a file behind those of the configuration, as service_set_here does. */
+static int check_labels(const struct config_host *host, const struct reading *reading,
+                        size_t *out_left_out, char *out_reason)
+{
+    struct hearsay_text texts[] = {{host->here, strlen(host->here)},
+                                   {reading->text, (size_t)reading->length}};
+    struct here *here = NULL;
+    int rc = here_new(reading->alloc, texts, reading->frame_bytes, &here, out_reason);
+
+    *out_left_out = rc == 0 ? here->left_out.count : 0;
+    here_free(here);
+    return rc;
+}
+
+static void check_file(const struct config_host *host, struct reading *reading, FILE *out)
+{
+    char sentence[SENTENCE_BYTES];
+    size_t left_out = 0;
+
+    reading_run(reading);
+    if (reading->length < 0) {
+        say_unread(reading, host->name, sentence);
+        (void)fprintf(out, "hearsayd: warning: %s\n", sentence);
+        return;
+    }
+    if (reading->kind == KIND_LABELS) {
+        reading->rc = check_labels(host, reading, &left_out, reading->reason);
+    } else if (reading->rc == 0) {
+        left_out = here_map_left_out(reading->map);
+    }
+    if (reading->rc != 0 || left_out > 0) {
+        say_refused(reading, host->name, reading->rc, reading->reason, sentence);
+        (void)fprintf(out, "hearsayd: warning: %s\n", sentence);
+    }
+    if (reading->rc == 0 && say_cut(reading, host->name, sentence)) {
+        (void)fprintf(out, "hearsayd: warning: %s\n", sentence);
+    }
+}
+
+void here_watch_check(const struct config *config, FILE *out)
+{
+    for (size_t i = 0; i < config->host_count; i++) {
+        for (enum kind kind = 0; kind < KINDS; kind++) {
+            const struct config_host *host = &config->hosts[i];
+            const char *path = kind == KIND_MAP ? host->here_map : host->here_file;
+            struct reading reading = {.kind = kind,
+                                      .frame_bytes = service_here_frame_bytes(config),
+                                      .alloc = alloc_system()};
+
+            if (path[0] != '\0') {
+                memcpy(reading.path, path, strlen(path) + 1);
+                check_file(host, &reading, out);
+                reading_end(&reading);
+            }
+        }
+    }
 }

@@ -8,9 +8,11 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include <uv.h>
 
+struct config;
 struct here_map;
 struct here_watch;
 struct host;
@@ -50,6 +52,10 @@ bool here_watch_has_files(const struct here_watch *watch);
  * read the files of all hosts again. `watch` may be NULL.
  */
 void here_watch_reload(struct here_watch *watch);
+
+/* Reads the files of a configuration once, as here_watch_start does, and writes warnings of what is
+ * wrong with them to `out`: for --check-config. */
+void here_watch_check(const struct config *config, FILE *out);
 
 /* Stops watching. What was read meanwhile is thrown away. NULL is fine. */
 void here_watch_stop(struct here_watch *watch);

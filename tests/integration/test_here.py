@@ -155,6 +155,33 @@ def test_wrong_labels_in_the_configuration(make_local):
     assert code == 2 and ":5: " in err and "`Coffee` is no label" in err
 
 
+def test_check_config_reads_the_files(make_local, tmp_path):
+    """It says what the daemon says of them, and neither a missing file nor a wrong line is an error."""
+    here, places = tmp_path / "here", tmp_path / "places"
+    write(here, f"{WIFI.upper().replace('WIFI', 'wifi')}\ngeo:u281zd\ntopic:Tea")
+    write(places, "10.0.0.1 = place:a place:b\n10.0.0.2 = place:c\nnothing\n")
+    daemon = make_local(f"[host lobby]\nhere_file = {here}\nhere_map = {places}\n"
+                        f"[host bar]\nhere_file = {tmp_path}/none\nhere_map = {tmp_path}\n"
+                        f"[host attic]\nhere_map = {tmp_path}/bad\n", start=False)
+    write(tmp_path / "bad", "nothing\n")
+    expected = [
+        f"host lobby: {here}: line 1: clients write {WIFI}; lines left out: 2 (1, 3)",
+        f"host lobby: {here} ends without a line feed, so its last line may have been cut off",
+        f"host lobby: {places}: line 1: `place:` begins a second label: write a comma between labels, and in a "
+        "`here_file` each on a line of its own; lines left out: 2 (1, 3)",
+        f"host bar: {tmp_path}/none cannot be read: No such file or directory",
+        f"host bar: {tmp_path} cannot be read: it is no regular file",
+        f"host attic: {tmp_path}/bad: line 1: a line is a prefix, `=` and labels, such as 10.1.7.0/24 = place:office; "
+        "lines left out: 1",
+    ]
+    code, out, err = daemon.run("--config", daemon.config_file, "--check-config")
+    warnings = [line.partition("warning: ")[2] for line in (out + err).splitlines() if "warning: host" in line]
+    assert (code, warnings) == (0, expected), out + err
+    daemon.start()
+    for sentence in expected:
+        daemon.wait_log(re.escape(sentence))
+
+
 def test_the_file_is_watched(watched):
     """Who is connected is told of a change, and asked for, the labels are the new ones."""
     daemon, path = watched(f"# a scan\n{WIFI}\n", "here = geo:u281zd")
@@ -522,10 +549,11 @@ def test_a_scan_of_the_device_goes_before_that_of_the_access_point(make_local, t
 
 def test_the_note_where_only_access_points_are_here(make_local, rng):
     """One of them is enough, because a client's own scan may take the room of the others."""
-    daemon = make_local("[host default]\nhere = wifi:a, wifi:b, wifi:c\n")
+    heard = [f"wifi:a4:2b:8c:01:02:{n:02x}" for n in range(4)]
+    daemon = make_local(f"[host default]\nhere = {', '.join(heard[:3])}\n")
     with daemon.client() as client:
-        assert client.call(wire.deposit_of(rng, ["wifi:d", "topic:tea"])).without_here
-        assert not client.call(wire.deposit_of(rng, ["wifi:d", "wifi:b"])).without_here
+        assert client.call(wire.deposit_of(rng, [heard[3], "topic:tea"])).without_here
+        assert not client.call(wire.deposit_of(rng, [heard[3], heard[1]])).without_here
 
 
 SCAN = "".join(f"a4\\:2b\\:8c\\:01\\:02\\:0{i}:{percent}\n" for i, percent in enumerate((77, 48, 40, 32)))

@@ -399,7 +399,8 @@ def test_texts_are_bounded(make_web):
 
 def test_a_topic_is_a_filter(make_web):
     """A list of a topic has the messages with this topic, and no others of the place."""
-    web = make_web("cache = 0\n", "[host default]\nhere = place:bar, wifi:a, wifi:b\n")
+    web = make_web("cache = 0\n", "[host default]\nhere = place:bar, wifi:a4:2b:8c:01:02:03, "
+                   "wifi:a4:2b:8c:01:02:04\n")
     assert web.leave("about coffee", t="Coffee").status == 200
     assert web.leave("about both", source="127.0.0.8", t="coffee, cake").status == 200
     assert web.leave("about nothing", source="127.0.0.9").status == 200

@@ -589,6 +589,27 @@ TEST(test_distances_of_before)
     }
 }
 
+/* A label that no client has, or that a forgotten comma makes, would be near nobody. */
+TEST(test_labels_are_as_clients_write_them)
+{
+    static const char *const rows[][2] = {
+        {"wifi:A4:2B:8C:01:02:03", "clients write wifi:a4:2b:8c:01:02:03"},
+        {"place:bar, geo:U281ZD", "clients write geo:u281zd"},
+        {"topic:Coffee", "clients write topic:coffee"},
+        {"geo:u281zd wifi:a4:2b:8c:01:02:03", "write a comma between labels"},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char text[256];
+
+        (void)snprintf(text, sizeof(text), "[host h]\nhere = %s\n", rows[i][0]);
+        config_defaults(&config);
+        assert_int_not_equal(parse(text), 0);
+        assert_non_null(strstr(reason, "t.conf:2: `here`: `"));
+        assert_non_null(strstr(reason, rows[i][1]));
+    }
+}
+
 /* Labels of `here` that alone fill a section too far are told of; those of access points are not.
  */
 TEST(test_here_that_fills_a_section)
@@ -603,8 +624,11 @@ TEST(test_here_that_fills_a_section)
          " bits of the section place, and a deposit with more than 50.0 % is refused"},
         {"[host lobby]\nprofile = v1:64/8\nhere = a:a, a:b, a:c, a:d, a:e, a:f, a:g, a:h\n",
          " of 64 bits, and"},
-        {"[host lobby]\nprofile = v1:64/8\nhere = wifi:a, wifi:b, wifi:c, wifi:d, wifi:e, wifi:f, "
-         "wifi:g, wifi:h\n",
+        {"[host lobby]\nprofile = v1:64/8\nhere = "
+         "wifi:a4:2b:8c:01:02:01, wifi:a4:2b:8c:01:02:02, "
+         "wifi:a4:2b:8c:01:02:03, wifi:a4:2b:8c:01:02:04\nhere = "
+         "wifi:a4:2b:8c:01:02:05, wifi:a4:2b:8c:01:02:06, "
+         "wifi:a4:2b:8c:01:02:07, wifi:a4:2b:8c:01:02:08\n",
          NULL},
         {"[host lobby]\nprofile = v1:place=64/4\nhere = b:a, b:b, place:c\n", NULL},
         {"[limits]\ndeposit_fill_max = 100%\n"

@@ -63,9 +63,13 @@ TEST(what_is_wrong_is_named)
         const char *text;
         const char *answer; /* what the sentence begins with */
     } rows[] = {
-        {"# x\nnolabel\n", "line 2: "}, {"Geo:u281zd", "line 1: "},
-        {"\n\n\nwifi:\n", "line 4: "},  {"topic:\xff\n", "line 1: "},
-        {"topic:a\xc3\n", "line 1: "},  {"a b\nnolabel\n", "line 1: "},
+        {"# x\nnolabel\n", "line 2: "},
+        {"Geo:u281zd", "line 1: "},
+        {"\n\n\nwifi:\n", "line 4: "},
+        {"topic:\xff\n", "line 1: "},
+        {"topic:a\xc3\n", "line 1: "},
+        {"a b\nnolabel\n", "line 1: "},
+        {"wifi:A4:2B:8C:01:02:03\n", "line 1: clients write wifi:a4:2b:8c:01:02:03"},
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -93,14 +97,29 @@ TEST(a_wrong_line_is_left_out)
 
     assert_int_equal(read_two("geo:u281zd\n", "no label\ntopic:a\nwifi:\n", 4096, &here), 0);
     assert_labels(here, expected, 2);
-    assert_int_equal(here->lines_left_out, 2);
+    assert_int_equal(here->left_out.count, 2);
     assert_memory_equal(reason, "line 1: ", 8);
     here_free(here);
     assert_int_equal(read_two("geo:u281zd\n", "geo:u281zd\nwifi:\n", 4096, &here), 0);
     assert_labels(here, expected, 1);
-    assert_int_equal(here->lines_left_out, 1);
+    assert_int_equal(here->left_out.count, 1);
     assert_memory_equal(reason, "line 2: ", 8);
     here_free(here);
+}
+
+/* The first lines by number, and how many there are. */
+TEST(wrong_lines_are_named)
+{
+    struct here *here = NULL;
+
+    assert_int_equal(read_two("", "topic:a\ntopic:B\nb:b\nno\n", 4096, &here), 0);
+    assert_string_equal(reason, "line 2: clients write topic:b; lines left out: 2 (2, 4)");
+    here_free(here);
+    assert_int_equal(read_two("", "topic:a\nx\nx\nx\nx\nx\nx\nx\nx\n", 4096, &here), 0);
+    assert_non_null(strstr(reason, "; lines left out: 8 (2, 3, 4, 5, 6, 7, 8, 9)"));
+    here_free(here);
+    assert_int_equal(read_two("", "x\nx\nx\nx\nx\nx\nx\nx\nx\n", 4096, &here), HERE_REFUSED);
+    assert_non_null(strstr(reason, "; lines left out: 9 (1, 2, 3, 4, 5, 6, 7, 8, ...)"));
 }
 
 TEST(there_are_bounds)
@@ -125,7 +144,7 @@ TEST(there_are_bounds)
     here_free(here);
     assert_int_equal(read_two("topic:other\n", text, 1 << 20, &here), 0);
     assert_int_equal(here->count, LIMIT_LABELS);
-    assert_int_equal(here->lines_left_out, 1);
+    assert_int_equal(here->left_out.count, 1);
     assert_non_null(strstr(reason, "256 labels"));
     here_free(here);
     memset(text, '\n', HERE_FILE_BYTES_MAX + 1);

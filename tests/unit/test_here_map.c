@@ -124,7 +124,8 @@ TEST(a_name_is_of_one_place)
                               &map),
                      0);
     assert_string_equal(reason, "line 2: line 1 has the same name and other labels; a name is of "
-                                "one place, so give both the same labels in the same order");
+                                "one place, so give both the same labels in the same order; lines "
+                                "left out: 1");
     assert_int_equal(here_map_left_out(map), 1);
     assert_int_equal(here_map_count(map), 3);
     assert_place(map, "10.0.0.1", "");
@@ -173,6 +174,8 @@ TEST(what_is_wrong_is_named)
         {"10.0.0.1 =\n", "line 1: ", "label"},
         {"10.0.0.1 = a:b,,a:c\n", "line 1: ", "label"},
         {"10.0.0.1 = nolabel\n", "line 1: ", "label"},
+        {"10.0.0.1 = a:b, topic:Tea\n", "line 1: ", "clients write topic:tea"},
+        {"10.0.0.1 = a:b topic:tea\n", "line 1: ", "write a comma between labels"},
         {"10.0.0.1 = a:\xff\n", "line 1: ", "UTF-8"},
         {"10.0.0.1 = a:b |\n", "line 1: ", "the name of the place, such as"},
         {"10.0.0.1 = a:b | x | y\n", "line 1: ", "the name of the place, such as"},
@@ -207,12 +210,15 @@ TEST(a_wrong_line_is_left_out)
     assert_int_equal(here_map_count(map), 3);
     assert_int_equal(here_map_left_out(map), 3);
     assert_memory_equal(reason, "line 2: ", 8);
+    /* The repeated prefix is noticed last. */
+    assert_non_null(strstr(reason, "; lines left out: 3 (2, 3, 5)"));
     assert_place(map, "10.1.0.1", "a:b");
     assert_place(map, "10.0.0.1", "a:d");
     assert_place(map, "10.0.0.2", "a:f");
     here_map_free(map);
     assert_int_equal(map_read("10.0.0.1 = a:b\n\n10.0.0.1/32 = a:c\n", &map), 0);
-    assert_string_equal(reason, "line 3: line 1 has the same prefix; give a prefix once");
+    assert_string_equal(reason, "line 3: line 1 has the same prefix; give a prefix once; "
+                                "lines left out: 1");
     assert_place(map, "10.0.0.1", "a:b");
     here_map_free(map);
 }
