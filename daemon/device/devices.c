@@ -79,9 +79,13 @@ static void name_device(struct devices *devices, const struct neighbour *neighbo
 
 static void on_again(uv_timer_t *timer);
 
+/* Requests the table in wait_ms, or earlier as planned. */
 static void dump_later(struct devices *devices, uint64_t wait_ms)
 {
-    if (devices->is_open && !uv_is_active((const uv_handle_t *)&devices->again)) {
+    bool is_planned = uv_is_active((const uv_handle_t *)&devices->again) &&
+                      uv_timer_get_due_in(&devices->again) <= wait_ms;
+
+    if (devices->is_open && !is_planned) {
         (void)uv_timer_start(&devices->again, on_again, wait_ms, 0); /* cannot fail */
     }
 }
@@ -174,7 +178,7 @@ static void note_loss(struct devices *devices)
 {
     devices->must_dump = true;
     if (!devices->is_dumping) {
-        dump_later(devices, DUMP_AGAIN_MS);
+        dump_later(devices, devices->wait_ms); /* no sooner while the kernel refuses */
     }
 }
 

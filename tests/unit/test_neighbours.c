@@ -523,6 +523,7 @@ static struct {
     bool is_there;
     bool refuses;                   /* what is sent */
     bool has_lost;                  /* news: the next read says so */
+    bool starts;                    /* timers are started, too */
     const struct datagram *to_read; /* by the next read; NULL: none */
     uint64_t wait_ms;               /* of the timer that was started last */
     uv_timer_t *timer;
@@ -570,7 +571,7 @@ int __wrap_uv_timer_start(uv_timer_t *timer, uv_timer_cb callback, uint64_t wait
     kernel.wait_ms = wait;
     kernel.timer = timer;
     kernel.on_timer = callback;
-    return 0;
+    return kernel.starts ? __real_uv_timer_start(timer, callback, wait, repeat) : 0;
 }
 
 /* Looks up an address, for which the news are read. Nothing is known of it. */
@@ -628,6 +629,67 @@ TEST(a_refused_table_is_asked_for_less_often)
         check_waits(devices);
     }
     kernel.is_there = false;
+    devices_close(devices);
+    (void)uv_run(&loop, UV_RUN_DEFAULT);
+    devices_free(devices);
+    assert_int_equal(uv_loop_close(&loop), 0);
+    if (kernel.timer == NULL) {
+        skip();
+    }
+}
+
+/* A datagram about one address of 10.0.0.0/8. */
+static void add_numbered(struct datagram *datagram, uint16_t number)
+{
+    struct ndmsg about = {.ndm_family = AF_INET, .ndm_ifindex = 3, .ndm_state = NUD_REACHABLE};
+    struct nlmsghdr head = {.nlmsg_type = RTM_NEWNEIGH,
+                            .nlmsg_len = sizeof(head) + sizeof(about) + 8 + 4 + sizeof(link_a) + 2};
+    uint8_t ipv4[4] = {10, 0, (uint8_t)(number >> 8), (uint8_t)number};
+
+    add(datagram, &head, sizeof(head));
+    add(datagram, &about, sizeof(about));
+    add_attribute(datagram, NDA_DST, ipv4, sizeof(ipv4));
+    add_attribute(datagram, NDA_LLADDR, link_a, sizeof(link_a));
+}
+
+static void check_loss_of_full_table(struct devices *devices)
+{
+    struct datagram done = {0};
+
+    for (uint16_t i = 0; i <= NEIGHBOUR_ENTRIES_MAX; i++) {
+        struct datagram one = {0};
+
+        add_numbered(&one, i);
+        kernel.to_read = &one;
+        read_news(devices);
+    }
+    add_number(&done, NLMSG_DONE, 0, 0);
+    kernel.to_read = &done;
+    read_news(devices);
+    if (kernel.timer == NULL) { /* the system has no such sockets */
+        return;
+    }
+    assert_int_equal(uv_timer_get_due_in(kernel.timer), 60000); /* it is full */
+    kernel.has_lost = true;
+    read_news(devices);
+    assert_int_equal(uv_timer_get_due_in(kernel.timer), 200);
+}
+
+/* News that were lost are asked for soon, even while a table that was too large waits. */
+TEST(a_loss_does_not_wait_for_a_full_table)
+{
+    struct devices *devices = NULL;
+    uv_loop_t loop;
+
+    assert_int_equal(uv_loop_init(&loop), 0);
+    kernel.is_there = true;
+    kernel.refuses = false;
+    kernel.starts = true;
+    kernel.timer = NULL;
+    assert_int_equal(devices_open(alloc_system(), &loop, key, &devices), 0);
+    check_loss_of_full_table(devices);
+    kernel.is_there = false;
+    kernel.starts = false;
     devices_close(devices);
     (void)uv_run(&loop, UV_RUN_DEFAULT);
     devices_free(devices);
