@@ -20,7 +20,7 @@ enum {
     BUFFER_BYTES = 32 * 1024, /* the kernel makes no larger datagram of a dump */
     READS_MAX = 16, /* datagrams in one callback, so that a flood does not hold the loop */
     READS_AT_START = 4096,
-    DUMP_AGAIN_MS = 200, /* after news that were lost, and after a first dump that failed */
+    DUMP_AGAIN_MS = 200, /* after a dump that was overtaken, and after the first that was refused */
     DUMP_AGAIN_MAX_MS = 60 * 1000,
     FILL_AGAIN_MS = 60 * 1000,
     MANY_ADDRESSES = 8,
@@ -40,7 +40,7 @@ struct devices {
     bool is_open;     /* the handles are open */
     bool is_dumping;  /* a dump was requested, and has not ended */
     bool must_dump;   /* news were lost: another dump is needed when this one has ended */
-    uint64_t wait_ms; /* how long to wait after the next dump that fails or is overtaken */
+    uint64_t wait_ms; /* how long to wait after the next dump that is refused */
     uint64_t naming;  /* the device to be named in the log by the next dump; 0: none */
     bool was_named;   /* a device was named */
     uint64_t named_ms;
@@ -90,8 +90,8 @@ static void dump_later(struct devices *devices, uint64_t wait_ms)
     }
 }
 
-/* Requests the table once more, since it did not come, or not whole: after twice the time of the
- * time before, because a kernel may refuse it for good, and a machine without work is to sleep. */
+/* Requests the table once more, since it was refused: after twice the time of the time before,
+ * because a kernel may refuse it for good, and a machine without work is to sleep. */
 static void dump_again(struct devices *devices)
 {
     dump_later(devices, devices->wait_ms);
@@ -131,22 +131,24 @@ static void on_again(uv_timer_t *timer)
     request_dump(timer->data);
 }
 
-/* The answer to a request has ended; `is_whole` if it had all entries. */
-static void end_dump(struct devices *devices, bool is_whole)
+/* The answer to a request has ended with this message. */
+static void end_dump(struct devices *devices, enum neighbour_message message)
 {
     if (!devices->is_dumping) {
         return;
     }
     devices->is_dumping = false;
-    if (is_whole && !devices->must_dump) {
+    if (message == NEIGHBOUR_DUMPED && !devices->must_dump) {
         neighbour_table_end(devices->table);
         devices->wait_ms = DUMP_AGAIN_MS;
         devices->naming = 0; /* if it was not named, it has gone */
         if (neighbour_table_is_incomplete(devices->table)) {
             dump_later(devices, FILL_AGAIN_MS);
         }
-    } else {
+    } else if (message == NEIGHBOUR_REFUSED) {
         dump_again(devices);
+    } else {
+        dump_later(devices, DUMP_AGAIN_MS);
     }
 }
 
@@ -165,7 +167,7 @@ static void take_datagram(struct devices *devices, size_t count)
                 name_device(devices, &neighbour);
             }
         } else if (message != NEIGHBOUR_END) {
-            end_dump(devices, message == NEIGHBOUR_DUMPED);
+            end_dump(devices, message);
         }
     } while (message != NEIGHBOUR_END && message != NEIGHBOUR_MALFORMED);
     sodium_memzero(devices->buffer, count); /* it names phones, and so does the stack */
@@ -202,7 +204,7 @@ static bool read_datagram(struct devices *devices)
         return true;
     }
     if ((message.msg_flags & MSG_TRUNC) != 0) {
-        end_dump(devices, false); /* its end may be what was cut */
+        end_dump(devices, NEIGHBOUR_TORN); /* its end may be what was cut */
         note_loss(devices);
         return true;
     }

@@ -587,9 +587,11 @@ static void read_news(struct devices *devices)
 static void check_waits(struct devices *devices)
 {
     struct datagram done = {0};
+    struct datagram torn = {0};
     struct datagram refused = {0};
 
     add_number(&done, NLMSG_DONE, 0, 0);
+    add_number(&torn, NLMSG_DONE, NLM_F_DUMP_INTR, 0);
     add_number(&refused, NLMSG_ERROR, 0, -EOPNOTSUPP);
     for (uint64_t expected = 200; expected < 60000; expected *= 2) {
         assert_int_equal(kernel.wait_ms, expected);
@@ -610,6 +612,13 @@ static void check_waits(struct devices *devices)
     kernel.has_lost = true;
     read_news(devices);
     assert_int_equal(kernel.wait_ms, 200);
+    for (int i = 0; i < 3; i++) { /* one that was overtaken is asked for soon, again and again */
+        kernel.on_timer(kernel.timer);
+        kernel.wait_ms = 0;
+        kernel.to_read = &torn;
+        read_news(devices);
+        assert_int_equal(kernel.wait_ms, 200);
+    }
     kernel.refuses = true;
     kernel.on_timer(kernel.timer);
     assert_int_equal(kernel.wait_ms, 200);
