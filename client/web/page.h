@@ -33,7 +33,6 @@ enum {
     PAGE_MESSAGE_CHARACTERS = 16384,            /* of a message's own page: more is not shown */
     PAGE_MESSAGE_LINES = 1000,
     PAGE_ID_TEXT_BYTES = 33,
-    PAGE_CODE_TEXT_BYTES = 27
 };
 
 /* What every page has. */

@@ -23,7 +23,7 @@
  * Width: 4 bits are enough if few elements share a position. For n elements and d = m/n ln 2
  * hashes, the probability that any of m counters exceeds 15 is below 1.4 m / 10^15 (Fan et al.).
  * Thousands of messages of a host may share a position, so the counters of a host
- * (summary_fold) have 32 bits.
+ * have 32 bits.
  *
  * The struct also has the filter itself, which is up to date after each change of the counters.
  */

@@ -14,7 +14,7 @@
 
 enum {
     /*
-     * A removed message counts as half a worn message (worn_of), because it costs a search less
+     * A removed message counts as half a worn message, because it costs a search less
      * time than a message beside the tree.
      */
     REMOVED_WEIGHT = 2,

@@ -232,7 +232,8 @@ const char *settings_options_file(const struct settings_options *options)
 
 static void print_help(const struct settings_program *program, FILE *out)
 {
-    (void)fprintf(out, "usage: %s [OPTION]...\n\n%s\n", program->name, program->about);
+    (void)fprintf(out, "usage: %s %s[OPTION]...\n\n%s\n", program->name,
+                  program->take_words != NULL ? "COMMAND " : "", program->about);
     for (size_t i = 0; i < row_count(program); i++) {
         const struct settings_option *row = row_at(program, i);
         char left[32];

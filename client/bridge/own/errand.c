@@ -71,6 +71,9 @@ int errand_open(struct errand *errand, const struct bridge_config *config, char 
 
 void errand_close(struct errand *errand)
 {
+    if (errand->timer.data == NULL) { /* there was no loop */
+        return;
+    }
     uv_close((uv_handle_t *)&errand->timer, NULL);
     if (errand->wire != NULL) {
         wire_stop(errand->wire);
