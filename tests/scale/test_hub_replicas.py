@@ -99,6 +99,10 @@ def is_same_soon(hub, publishers):
     return lines
 
 
+def count_acknowledged(publishers):
+    return sum(len(publisher.acknowledged) for publisher in publishers)
+
+
 @pytest.fixture(name="hub")
 def hub_without_hearsay():
     made = hub_cluster.Hub(conftest.storage_root(), {"ap1": "campus"})
@@ -124,6 +128,9 @@ def test_servers_store_the_same(hub, request):
         for number in range(1, ROUNDS + 1):
             for publisher in publishers:
                 publisher.go_on()
+            before = count_acknowledged(publishers)
+            wait_until(lambda: count_acknowledged(publishers) > before, "messages are acknowledged",
+                       3 * wire.PATIENCE, hub.log_tail)
             what = disturb(rng.choice(list(hub.nodes.values())), rng)
             time.sleep(rng.uniform(1, 9 if IS_LONG else 2))  # work with all three
             for publisher in publishers:
@@ -138,7 +145,7 @@ def test_servers_store_the_same(hub, request):
     finally:
         for publisher in publishers:
             publisher.stop()
-    count = sum(len(publisher.acknowledged) for publisher in publishers)
+    count = count_acknowledged(publishers)
     with request.config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
         print(f"\nHEARSAY_TEST_SEED={seed}, nats-server {'.'.join(map(str, version))}: {number} stops and kills, {count} "
               f"acknowledged messages, {len(found)} differences", *found[:3], sep="\n  ")
