@@ -8,6 +8,7 @@ import re
 import pytest
 from selenium.webdriver.common.keys import Keys
 
+import hearsay_wire as wire
 from harness import new_door, page_path
 from test_places import evil_at
 
@@ -109,6 +110,26 @@ def test_an_empty_field_stays_empty(phone, place):
     put(phone, "#text", "")
     reload(phone)
     assert typed(phone) == "" and not phone.has("form#leave .send")
+
+
+def test_a_draft_outlives_a_closed_page(phone, place):
+    """Which is loaded while the place takes no messages, and gets the form when it opens."""
+    phone.open(place)
+    phone.unfold("#leave details")
+    put(phone, "#text", WORDS)
+    put(phone, "#t", "jazz")
+    with place.gateway.daemon.administrator() as operator:
+        operator.call(wire.pb.Accept(mode="closed"))
+        phone.until(lambda: phone.has("section#leave"), "the form goes")
+        reload(phone)
+        assert not phone.has("form#leave")
+        operator.call(wire.pb.Accept(mode="open"))
+        phone.until(lambda: phone.has("form#leave"), "the form comes")
+    assert typed(phone) == WORDS and typed(phone, "#t") == "jazz"
+    assert phone.has("form#leave .send"), "a form with a text is open"
+    phone.follow("form#leave .send")
+    phone.wait_left()
+    assert typed(phone) == ""
 
 
 def test_other_places_read_nothing(phone, make_place):

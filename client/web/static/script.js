@@ -654,7 +654,7 @@
     .filter((field) => field.id && field.form && formName(field.form) && !field.readOnly &&
       field.autocomplete !== 'off');
 
-  function typedStart() {
+  function typedRestore() {
     for (const field of typedFields()) {
       const text = (secret.typed[formName(field.form)] || {})[field.id];
       if (text && !field.value) {
@@ -665,6 +665,10 @@
         }
       }
     }
+  }
+
+  function typedStart() {
+    typedRestore();
     let timer = 0;
     const write = () => {
       clearTimeout(timer);
@@ -712,7 +716,8 @@
       other.setAttribute('role', 'alert');
     }
     mine.replaceWith(other);
-    if (!closes && !formAway) {
+    if (!closes && !formAway) { // the page was loaded without a form
+      typedRestore();
       counterStart();
     }
     formAway = closes ? mine : null;
