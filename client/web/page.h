@@ -63,8 +63,9 @@ struct page {
 
 /* The form to leave a message. */
 struct page_form {
-    const char *text;   /* what was typed; kept over an error. NULL: nothing */
-    const char *topics; /* the same */
+    const char *text;          /* what was typed; kept over an error. NULL: nothing */
+    const char *topics;        /* the same */
+    const struct view *ticked; /* has the topics that are ticked; NULL: those that are read */
     uint32_t bytes_max; /* of a text in UTF-8, as hearsayd limits it; 0: PAGE_TEXT_BYTES or more */
     uint32_t ttl_s;     /* chosen; 0: the default */
     uint32_t ttl_default_s;

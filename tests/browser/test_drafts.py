@@ -200,6 +200,25 @@ def test_another_language_without_script(phone, place):
     assert phone.messages == ["Gibt es hier ein Klavier?"]
 
 
+def test_another_language_without_script_keeps_topics(phone, make_place):
+    """Those that are ticked, and how long the message stays."""
+    phone.script(False)
+    phone.open(make_place("topics = coffee, music\n"), "/?l=de")
+    phone.tap("#text")
+    phone.fill("#text", "Gibt es hier ein Klavier?")
+    phone.tap("#leave [value=music]")
+    phone.unfold("#leave details")
+    phone.tap("#ttl [value='3600']")
+    phone.follow("#leave [name=to][value=en]")
+    assert phone.find("#leave [value=music]").is_selected()
+    assert not phone.find("#leave [value=coffee]").is_selected()
+    assert phone.find("#ttl").get_attribute("value") == "3600"
+    phone.follow("=Leave it here")
+    phone.wait_left()
+    phone.go("/?l=en&t=music")
+    assert phone.messages == ["Gibt es hier ein Klavier?"]
+
+
 # --- the connection -------------------------------------------------------------------------------
 
 

@@ -309,9 +309,12 @@ static void form_write_lifetimes(struct html *html, const struct page *page,
     html_raw(html, "</select>\n");
 }
 
-/* The topics that are offered, as boxes to tick; those that are read are ticked. */
-static void form_write_topics(struct html *html, const struct page *page)
+/* The topics that are offered, as boxes to tick. */
+static void form_write_topics(struct html *html, const struct page *page,
+                              const struct page_form *form)
 {
+    const struct view *ticked = form->ticked != NULL ? form->ticked : page->view;
+
     if (page->topics->count == 0) {
         return;
     }
@@ -320,11 +323,11 @@ static void form_write_topics(struct html *html, const struct page *page)
     html_raw(html, ">\n");
     for (size_t i = 0; i < page->topics->count; i++) {
         const struct topic *topic = &page->topics->all[i];
-        bool is_read = view_find_topic(page->view, topic->normalised) < page->view->topic_count;
+        bool is_ticked = view_find_topic(ticked, topic->normalised) < ticked->topic_count;
 
         html_raw(html, "<label><input type=\"checkbox\" name=\"t\"");
         html_attribute(html, "value", topic->text);
-        html_between(html, is_read ? " checked>" : ">", topic->text, "</label>");
+        html_between(html, is_ticked ? " checked>" : ">", topic->text, "</label>");
     }
     html_raw(html, "</p>\n");
 }
@@ -438,7 +441,7 @@ void page_write_form(struct html *html, const struct page *page, const struct pa
         html_hidden(html, "re", form->re);
         html_hidden(html, "e", form->epoch);
     } else {
-        form_write_topics(html, page);
+        form_write_topics(html, page, form);
         form_write_choices(html, page, form, error);
     }
     lang_write_element(html, page->lang, "button", "button wide send", "form.send");

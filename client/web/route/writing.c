@@ -375,10 +375,12 @@ static void answer_draft(struct visit *visit, const char *language)
 
     visit_choose_language(visit, language);
     (void)snprintf(visit->view.language, sizeof(visit->view.language), "%s", lang_tag(visit->lang));
+    struct view ticked = visit->view;
     visit->view.topic_count = 0; /* they are of the message; links of the page lead to all */
     html_init(&html);
     visit_page(visit, &page);
     visit_form(visit, &form);
+    form.ticked = &ticked;
     page_write_draft(&html, &page, &form);
     visit_answer_page(visit, 200, 0, &html);
 }
