@@ -262,6 +262,12 @@ static void form_write_text(struct html *html, const struct page *page,
     form_write_limit(html, page, form);
 }
 
+/* What is chosen among the lifetimes. */
+static uint32_t form_lifetime(const struct page_form *form)
+{
+    return form->ttl_s == 0 ? form->ttl_default_s : form->ttl_s;
+}
+
 /* Collects the lifetimes to choose from, in ascending order; returns their number. */
 static size_t form_lifetimes(const struct page_form *form, uint32_t *out_lifetimes)
 {
@@ -291,7 +297,7 @@ static void form_write_lifetimes(struct html *html, const struct page *page,
 {
     uint32_t lifetimes[FORM_LIFETIMES_MAX] = {0};
     size_t count = form_lifetimes(form, lifetimes);
-    uint32_t chosen = form->ttl_s == 0 ? form->ttl_default_s : form->ttl_s;
+    uint32_t chosen = form_lifetime(form);
 
     lang_write_between(html, page->lang, "<label for=\"ttl\">", "form.ttl",
                        "</label>\n<select id=\"ttl\" name=\"ttl\"");
@@ -404,7 +410,7 @@ static void form_write_who(struct html *html, const struct page *page, const str
         html_raw(html, " ");
     }
     lang_write_with_until(html, page->lang, has_name ? "form.gone" : "form.who",
-                          form->ttl_default_s, false);
+                          form_lifetime(form), false);
 }
 
 void page_write_form(struct html *html, const struct page *page, const struct page_form *form,
