@@ -52,11 +52,11 @@ int server_submit_hearsay(struct work *work, size_t number)
         deposit.ttl_s = TTL_S;
         rc = hearsay_submit_deposit(work->client->hearsay, &deposit, &ticket, &error);
     } else {
-        const struct hearsay_query_part part = {.filter = hearsay_filter_bytes(&filter)};
         struct hearsay_query query;
 
         hearsay_filter_of(filters->queries.words + number % filters->queries.count * FILTER_WORDS,
                           &filter);
+        const struct hearsay_query_part part = {.filter = hearsay_filter_bytes(&filter)};
         hearsay_query_init(&query);
         query.parts = &part;
         query.part_count = 1;
