@@ -574,6 +574,14 @@ int __wrap_uv_timer_start(uv_timer_t *timer, uv_timer_cb callback, uint64_t wait
     return kernel.starts ? __real_uv_timer_start(timer, callback, wait, repeat) : 0;
 }
 
+static void close_all(struct devices *devices, uv_loop_t *loop)
+{
+    devices_close(devices);
+    (void)uv_run(loop, UV_RUN_DEFAULT);
+    devices_free(devices);
+    assert_int_equal(uv_loop_close(loop), 0);
+}
+
 /* Looks up an address, for which the news are read. Nothing is known of it. */
 static void read_news(struct devices *devices)
 {
@@ -638,10 +646,7 @@ TEST(a_refused_table_is_asked_for_less_often)
         check_waits(devices);
     }
     kernel.is_there = false;
-    devices_close(devices);
-    (void)uv_run(&loop, UV_RUN_DEFAULT);
-    devices_free(devices);
-    assert_int_equal(uv_loop_close(&loop), 0);
+    close_all(devices, &loop);
     if (kernel.timer == NULL) {
         skip();
     }
@@ -699,10 +704,7 @@ TEST(a_loss_does_not_wait_for_a_full_table)
     check_loss_of_full_table(devices);
     kernel.is_there = false;
     kernel.starts = false;
-    devices_close(devices);
-    (void)uv_run(&loop, UV_RUN_DEFAULT);
-    devices_free(devices);
-    assert_int_equal(uv_loop_close(&loop), 0);
+    close_all(devices, &loop);
     if (kernel.timer == NULL) {
         skip();
     }
@@ -733,10 +735,7 @@ TEST(loopback_is_not_looked_up)
     query = (struct device_query){.family = 6, .bytes = ipv6[0]};
     assert_int_equal(devices_find(devices, &query, &device), DEVICE_NONE);
     assert_true(reads >= 2 || reads == 0); /* 0: the system gives no table */
-    devices_close(devices);
-    (void)uv_run(&loop, UV_RUN_DEFAULT);
-    devices_free(devices);
-    assert_int_equal(uv_loop_close(&loop), 0);
+    close_all(devices, &loop);
 }
 
 int main(void)
