@@ -37,9 +37,9 @@ static inline struct phi_test phi_test(const struct bits_scan *scan)
 
 /*
  * SCAN_SELECTIVE is for queries whose least overlap is at least a quarter of their bits. Few
- * filters share so many bits with such a query. So the scan first looks whether a filter of the
- * block does, and reads the set bits of the block only then. For other queries this look costs more
- * than it saves.
+ * filters share so many bits with such a query. So the scan first checks whether any filter of a
+ * block shares that many, and only then reads how many bits are set in the filters of the block.
+ * For other queries this check costs more than it saves.
  */
 enum scan_test { SCAN_BITS, SCAN_PHI, SCAN_SELECTIVE };
 

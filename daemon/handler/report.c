@@ -216,7 +216,8 @@ static uint64_t senders_needed(const struct host *host, int64_t now_ms)
 /*
  * Whether the store hides the message with this report. known->reporting includes this report.
  * Enough reports of the grave kinds always hide a message, because the law gives no time for them.
- * The others become more expensive with each part of the host's messages that is hidden in an hour.
+ * For all other kinds it takes more senders, the more messages reports have hidden in the last
+ * hour.
  */
 static bool report_decide(struct report_job *job, struct moderated *known)
 {

@@ -101,7 +101,8 @@ static void say_refused(const struct reading *reading, const char *host, int rc,
                    rc < 0 ? err_text(rc) : reason);
 }
 
-/* Whether the end of a file that was read may be missing. */
+/* Whether a file was read that does not end with a line feed: whoever writes it may not be done. If
+ * so, writes a sentence that says it. */
 static bool say_cut(const struct reading *reading, const char *host, char *out_sentence)
 {
     if (reading->text == NULL || reading->length <= 0 ||

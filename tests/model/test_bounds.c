@@ -364,8 +364,8 @@ TEST(test_no_message_is_above_its_bounds)
     assert_true(sums->low > 1000 && sums->ruled_out > 100);
 }
 
-/* Checks that the bounds rule out each group and each span. No message has a similarity of `phi` or
- * more with the query. */
+/* No message is as similar to the query as `phi`. Checks that the bounds show this for each group
+ * and each span. */
 static void check_ruled_out(const uint64_t *filter, double phi)
 {
     static _Alignas(WALK_LINE_BYTES) struct kept_node kept;
