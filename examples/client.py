@@ -65,13 +65,18 @@ def normal_label(label):
 def sections_of(profile):
     """Attributes, first bit, bits and hashes of each section; and the bits of all together."""
     one = r"(?:([a-z][a-z0-9]*)(?:\(([a-z0-9]+,[a-z0-9]+)\))?=)?([0-9]+)/([0-9]+)"
-    if not re.fullmatch(f"v1:{one}(,{one})*", profile):
+    if not re.fullmatch(f"v2:{one}(,{one})*", profile):
         raise ClientError(f"this client does not understand the profile {profile}")
     sections, first = [], 0
-    for name, pair, bits, hashes in re.findall(one, profile[len("v1:"):]):
+    for name, pair, bits, hashes in re.findall(one, profile[len("v2:"):]):
         sections.append((tuple(pair.split(",")) if pair else name, first, int(bits), int(hashes)))
         first += int(bits)
     return sections, first
+
+
+def turned_left(number, by):
+    """A number of 64 bits, rotated to the left."""
+    return (number << by % 64 | number >> 64 - by % 64) & MASK64
 
 
 def values_of(label, key, count):
@@ -81,7 +86,7 @@ def values_of(label, key, count):
         data = blake2b(data, key)
     whole = xxhash.xxh3_128_intdigest(data)
     low, high = whole & MASK64, whole >> 64
-    return [(low + i * (high | 1)) & MASK64 for i in range(count)]
+    return [(low + turned_left(high, 19 * i)) & MASK64 for i in range(count)]
 
 
 def is_candidate(label, attribute):
@@ -97,8 +102,13 @@ def filter_of(profile, labels, key=None, here=()):
     out = bytearray((size + 7) // 8)
 
     def set_bits(first, bits, values):
+        taken = set()  # by this label or pair
         for value in values:
-            place = first + value % bits
+            position = value % bits
+            while position in taken:
+                position = (position + 1) % bits
+            taken.add(position)
+        for place in (first + position for position in taken):
             out[place // 8] |= 1 << place % 8
 
     for label in labels:

@@ -176,7 +176,7 @@ struct hearsay_epoch {
 /* The message store of one access point. */
 struct hearsay_host {
     const char *name;
-    const char *profile;             /* text form, such as v1:512/4 */
+    const char *profile;             /* text form, such as v2:512/4 */
     uint32_t suggested_max_distance; /* millionths; messages beyond it are mostly noise */
     uint64_t messages;               /* most messages that it stores; 0: not said */
     uint64_t bytes;                  /* of their payloads, media types and filters; 0: not said */

@@ -170,8 +170,8 @@ struct section {
 };
 
 /*
- * Finds the section in the text of a profile, such as v1:512/4 or
- * v1:wifi=362/2,topic=96/2,any=54/4: that of topics, else the one for what has no section of its
+ * Finds the section in the text of a profile, such as v2:512/4 or
+ * v2:wifi=362/2,topic=96/2,any=54/4: that of topics, else the one for what has no section of its
  * own.
  */
 static struct section find_section(const char *profile)

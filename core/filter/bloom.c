@@ -15,11 +15,6 @@ size_t bloom_bytes(uint32_t m)
     return (size_t)(m / 8) + (m % 8 != 0);
 }
 
-uint64_t bloom_value(struct hash128 hash, uint32_t i)
-{
-    return hash.low64 + i * (hash.high64 | 1);
-}
-
 uint32_t bloom_position(struct hash128 hash, uint32_t i, uint32_t bits)
 {
     return (uint32_t)(bloom_value(hash, i) % bits);

@@ -21,12 +21,21 @@ size_t bloom_words(uint32_t m);
 size_t bloom_bytes(uint32_t m);
 
 /*
- * Double hashing (Kirsch and Mitzenmacher, "Less Hashing, Same Performance", 2006).
- *   bloom_value      returns (low64 + i * (high64 | 1)) mod 2^64
- *   bloom_position   returns bloom_value mod bits, where bits >= 1
- * The "| 1" makes sure that the step from value i to value i + 1 is not 0.
+ * Value i of an element with this hash, and its position in a filter of `bits` bits, bits >= 1:
+ *   bloom_value      returns (low64 + high64 rotated left by 19 i bits) mod 2^64
+ *   bloom_position   returns bloom_value mod bits
+ * Two halves of a hash are enough for all positions (Kirsch and Mitzenmacher, "Less Hashing, Same
+ * Performance", 2006). Their double hashing, low64 + i * high64, needs large filters: in a few
+ * dozen bits its positions are evenly spaced or equal, so that too many elements have the same
+ * bits. Rotated halves do not have this fault (docs/filters.md).
  */
-uint64_t bloom_value(struct hash128 hash, uint32_t i);
+static inline uint64_t bloom_value(struct hash128 hash, uint32_t i)
+{
+    uint32_t by = 19 * i % 64;
+
+    return hash.low64 + (hash.high64 << by | hash.high64 >> (64 - by) % 64);
+}
+
 uint32_t bloom_position(struct hash128 hash, uint32_t i, uint32_t bits);
 
 /* Sets, or tests, bit p. p < m. */

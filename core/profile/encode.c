@@ -132,33 +132,122 @@ static inline uint32_t remainder_of(struct place place, uint64_t value)
 
 _Static_assert(PROFILE_BITS_MAX <= 1 << 12, "remainder_of holds for sections of any size");
 
-static inline void encode_mark(struct place place, uint64_t remainder)
+static bool has_position(const uint32_t *of, uint32_t count, uint32_t position)
 {
-    place.marks[remainder] = MARKED;
+    for (uint32_t i = 0; i < count; i++) {
+        if (of[i] == position) {
+            return true;
+        }
+    }
+    return false;
 }
 
-/* Marks the positions of bloom_value(hash, i) for i = 0 .. hashes - 1. */
-static inline void mark_values(struct place place, uint32_t hashes, struct hash128 hash)
+/*
+ * Marks the positions of a label or pair that has these values: the remainder of each value, or if
+ * that is a position already, the next one that is none. The inner loop ends, because a section has
+ * at least as many bits as hashes.
+ */
+static void mark_distinct(struct place place, const uint64_t *values, uint32_t hashes)
 {
-    uint64_t step = hash.high64 | 1;
-    uint64_t value = hash.low64;
+    uint32_t of[PROFILE_HASHES_MAX];
 
-    if ((place.bits & (place.bits - 1)) == 0) {
-        for (uint32_t i = 0; i < hashes; i++, value += step) {
-            encode_mark(place, value & (place.bits - 1));
+    for (uint32_t i = 0; i < hashes; i++) {
+        of[i] = remainder_of(place, values[i]);
+        while (has_position(of, i, of[i])) {
+            of[i] = of[i] + 1 < place.bits ? of[i] + 1 : 0;
         }
-    } else {
-        for (uint32_t i = 0; i < hashes; i++, value += step) {
-            encode_mark(place, remainder_of(place, value));
-        }
+        place.marks[of[i]] = MARKED;
     }
 }
 
+/*
+ * Marks the positions of one label, whichever they are. Not inline, so that gcc keeps the hash in
+ * registers where this function is not called.
+ */
+__attribute__((noinline)) static void mark_any(struct place place, uint32_t hashes,
+                                               struct hash128 hash)
+{
+    uint64_t values[PROFILE_HASHES_MAX];
+
+    for (uint32_t i = 0; i < hashes; i++) {
+        values[i] = bloom_value(hash, i);
+    }
+    mark_distinct(place, values, hashes);
+}
+
+/*
+ * Returns whether two of the remainders may be equal. For 1, 2 and 4 remainders the answer is
+ * exact. For other numbers, remainders that are equal modulo 64 count as equal.
+ */
+static inline bool may_repeat(const uint32_t *of, uint32_t count)
+{
+    uint64_t seen = 0;
+    bool repeats = false;
+
+    if (count == 1) {
+        return false;
+    }
+    if (count == 2) {
+        return of[0] == of[1];
+    }
+    if (count == 4) {
+        return (of[0] == of[1]) | (of[0] == of[2]) | (of[0] == of[3]) | (of[1] == of[2]) |
+               (of[1] == of[3]) | (of[2] == of[3]);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        repeats |= (seen >> of[i] % 64 & 1) != 0;
+        seen |= UINT64_C(1) << of[i] % 64;
+    }
+    return repeats;
+}
+
+/*
+ * Marks the positions of one label. Nearly always its remainders differ. All are computed before
+ * the first is marked, so that the compiler keeps them in registers.
+ */
+static inline void mark_values(struct place place, uint32_t hashes, struct hash128 hash)
+{
+    uint32_t of[PROFILE_HASHES_MAX];
+
+    if ((place.bits & (place.bits - 1)) == 0) {
+        for (uint32_t i = 0; i < hashes; i++) {
+            of[i] = (uint32_t)bloom_value(hash, i) & (place.bits - 1);
+        }
+    } else {
+        for (uint32_t i = 0; i < hashes; i++) {
+            of[i] = remainder_of(place, bloom_value(hash, i));
+        }
+    }
+    if (may_repeat(of, hashes)) {
+        mark_any(place, hashes, hash);
+        return;
+    }
+    for (uint32_t i = 0; i < hashes; i++) {
+        place.marks[of[i]] = MARKED;
+    }
+}
+
+/*
+ * Marks the positions of one label. Small numbers of hashes are passed as constants, so that the
+ * compiler can unroll the loops.
+ */
+static inline void mark_label(struct place place, uint32_t hashes, struct hash128 hash)
+{
+    if (hashes == 1) {
+        mark_values(place, 1, hash);
+    } else if (hashes == 2) {
+        mark_values(place, 2, hash);
+    } else {
+        mark_any(place, hashes, hash);
+    }
+}
+
+/* Marks the positions of one label by a hash_family, whose positions may be equal. */
 static void mark_family(struct place place, uint32_t hashes, struct hash128 hash,
                         const struct hash_family *family)
 {
     for (uint32_t i = 0; i < hashes; i++) {
-        encode_mark(place, remainder_of(place, family->value(hash, i)));
+        place.marks[remainder_of(place, family->value(hash, i))] = MARKED;
     }
 }
 
@@ -269,13 +358,17 @@ static void mark_pair(struct encoder *encoder, const struct profile_section *sec
 {
     struct place place = place_of(encoder, section);
     const struct hash_family *family = encoder->family;
-    uint32_t hashes = section->hashes;
+    uint64_t values[PROFILE_HASHES_MAX];
 
-    for (uint32_t i = 0; i < hashes; i++) {
-        uint64_t value = family == NULL ? bloom_value(a, i) ^ bloom_value(b, i)
-                                        : family->value(a, i) ^ family->value(b, i);
-
-        encode_mark(place, remainder_of(place, value));
+    for (uint32_t i = 0; i < section->hashes; i++) {
+        if (family == NULL) {
+            values[i] = bloom_value(a, i) ^ bloom_value(b, i);
+        } else {
+            place.marks[remainder_of(place, family->value(a, i) ^ family->value(b, i))] = MARKED;
+        }
+    }
+    if (family == NULL) {
+        mark_distinct(place, values, section->hashes);
     }
 }
 
@@ -363,24 +456,6 @@ static inline bool may_pair(const struct profile_section *section, size_t length
     return section->sides != 0 && (section->pair_length == 0 || section->pair_length == length);
 }
 
-/*
- * Marks the positions of one label. The numbers of hashes 1 and 2 are passed as constants, so that
- * the compiler can unroll the loops.
- */
-static inline void mark_label(struct encoder *encoder, const struct profile_section *section,
-                              struct hash128 hash)
-{
-    struct place place = place_of(encoder, section);
-
-    if (section->hashes == 1) {
-        mark_values(place, 1, hash);
-    } else if (section->hashes == 2) {
-        mark_values(place, 2, hash);
-    } else {
-        mark_values(place, section->hashes, hash);
-    }
-}
-
 /* Adds one label whose hash is given. `family` computed the hash; NULL: hash_label computed it. */
 static inline int add_hashed(struct encoder *encoder, const char *label, size_t length,
                              struct hash128 hash, const struct hash_family *family)
@@ -394,7 +469,7 @@ static inline int add_hashed(struct encoder *encoder, const char *label, size_t 
         return ENCODE_CROWDED;
     }
     if (family == NULL) {
-        mark_label(encoder, section, hash);
+        mark_label(place_of(encoder, section), section->hashes, hash);
     } else {
         mark_family(place_of(encoder, section), section->hashes, hash, family);
     }

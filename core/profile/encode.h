@@ -2,14 +2,15 @@
 /*
  * encode: makes the filter of a context's labels for any profile.
  *
- * A label L sets up to d bits in its section, where d is the section's number of hashes. The bits
- * are (value i mod the section's bits) for i = 0 .. d - 1, where value i is
- * bloom_value(hash_label(L), i).
+ * A label L sets d bits in its section, where d is the section's number of hashes. Bit i, for i = 0
+ * .. d - 1, is (value i mod the section's bits), where value i is bloom_value(hash_label(L), i). If
+ * the label has that bit already, bit i is the next one that the label does not have; after the
+ * last bit of the section comes the first. So each label has the same weight in a comparison.
  *
  * A section joint(a,b) has pairs: each candidate label of attribute a with each candidate label of
- * attribute b. A pair sets for i = 0 .. d - 1 the bit
+ * attribute b. A pair sets d bits like a label whose value i is
  *
- *   ((value i of the one label) XOR (value i of the other label)) mod the section's bits
+ *   (value i of the one label) XOR (value i of the other label)
  *
  * This is the combined multi-dimensional Bloom filter. If one filter has one label of a pair and a
  * second filter has the other label, the union of the filters does not claim to have the pair,

@@ -106,19 +106,19 @@ static int compare_names(const struct profile_name *a, const struct profile_name
 static const char *take_size(struct reader *reader, struct profile_section *section)
 {
     if (!reader_take_number(reader, PROFILE_BITS_MAX, &section->bits)) {
-        return "m must be a decimal number without sign, spaces or leading zeros, as in v1:512/4";
+        return "m must be a decimal number without sign, spaces or leading zeros, as in v2:512/4";
     }
     if (!reader_take(reader, "/")) {
-        return "'/' and d are missing after m; the form is m/d, as in v1:512/4";
+        return "'/' and d are missing after m; the form is m/d, as in v2:512/4";
     }
     if (!reader_take_number(reader, PROFILE_HASHES_MAX, &section->hashes)) {
-        return "d must be a decimal number without sign, spaces or leading zeros, as in v1:512/4";
+        return "d must be a decimal number without sign, spaces or leading zeros, as in v2:512/4";
     }
     if (section->hashes < 1 || section->hashes > PROFILE_HASHES_MAX) {
         return "d must be 1 to 32";
     }
     if (reader->left > 0) {
-        return "there is more text after d; the form is m/d, as in v1:512/4, and sections follow "
+        return "there is more text after d; the form is m/d, as in v2:512/4, and sections follow "
                "one another with a comma";
     }
     return NULL;
@@ -199,6 +199,9 @@ static const char *take_section(struct reader *reader, struct profile_section *s
     if (reason == NULL && section->bits > PROFILE_BITS_MAX) {
         reason = "m must be at most 4096";
     }
+    if (reason == NULL && section->hashes > section->bits) {
+        reason = "d must be at most the bits of its section, because a label sets d of them";
+    }
     return reason;
 }
 
@@ -274,8 +277,8 @@ static void check_row(struct reader text, const struct profile *profile, struct 
         reader_skip(&text, place.left < text.left ? place.left + 1 : place.left);
     }
     if (profile->section_count == 1 && profile->sections[0].kind == PROFILE_ANY) {
-        fault->reason = "a single section for all labels has no name: the form is v1:m/d, as in "
-                        "v1:512/4";
+        fault->reason = "a single section for all labels has no name: the form is v2:m/d, as in "
+                        "v2:512/4";
         return;
     }
     if (profile->bits > PROFILE_BITS_MAX || profile->bits % PROFILE_BITS_MIN != 0) {
@@ -335,12 +338,15 @@ static void parse_parse(const char *text, size_t length, struct profile *profile
 
     memset(fault, 0, sizeof(*fault));
     memset(profile, 0, sizeof(*profile));
-    profile->version = 1;
+    profile->version = 2;
     if (length >= PROFILE_TEXT_MAX) {
         fault->reason = "the profile is too long; at most 255 bytes are allowed";
-    } else if (!reader_take(&reader, "v1:")) {
-        fault->reason = "a profile begins with its version, v1: and then m/d, as in v1:512/4, or "
-                        "sections, as in v1:wifi=416/2,any=96/2";
+    } else if (reader_take(&reader, "v1:")) {
+        fault->reason = "v1: is of hearsay 0.2.0, in which a label set other bits; write v2:, and "
+                        "the filters of before match nothing any more";
+    } else if (!reader_take(&reader, "v2:")) {
+        fault->reason = "a profile begins with its version, v2: and then m/d, as in v2:512/4, or "
+                        "sections, as in v2:wifi=416/2,any=96/2";
     } else if (reader_is_lower(&reader) ||
                (reader.left > 0 && memchr(reader.at, '=', reader.left) != NULL)) {
         parse_sections(reader, profile, fault);

@@ -3,10 +3,10 @@
  * profile: how contexts become filters. A profile has a version, m bits in all, and sections. A
  * section has a number of bits and d hashes for each label.
  *
- * Text form, version 1:
+ * Text form, version 2:
  *
- *   v1:512/4                                                one section, 512 bits, 4 hashes a label
- *   v1:wifi=256/2,geo=96/1,time=32/1,topic=96/2,joint(geo,time)=32/1     one for each attribute
+ *   v2:512/4                                                one section, 512 bits, 4 hashes a label
+ *   v2:wifi=256/2,geo=96/1,time=32/1,topic=96/2,joint(geo,time)=32/1     one for each attribute
  *
  *   bit 0                    256       352   384        480              512
  *   +------------------------+---------+-----+----------+----------------+
@@ -61,7 +61,7 @@ struct profile_name {
 struct profile_section {
     uint32_t first_bit;
     uint32_t bits;   /* >= 1 */
-    uint32_t hashes; /* d, 1 .. PROFILE_HASHES_MAX */
+    uint32_t hashes; /* d, 1 .. PROFILE_HASHES_MAX and at most `bits` */
     enum profile_kind kind;
     struct profile_name name;
     struct profile_name other; /* comes after `name` in the alphabet */
@@ -87,7 +87,7 @@ struct profile_section {
 };
 
 struct profile {
-    uint32_t version; /* 1 */
+    uint32_t version; /* 2 */
     uint32_t bits;    /* m, the sum of the sections' bits */
     uint32_t section_count;
     struct profile_section sections[PROFILE_SECTIONS_MAX];

@@ -264,9 +264,9 @@ static const struct settings_key keys[] = {
              "ever."},
 
     {HOST_KEY("profile", profile), SETTINGS_TYPE_OWN, .own = &config_type_profile,
-     .standard = "v1:wifi=362/2,place=53/7,any=97/4",
+     .standard = "v2:wifi=362/2,place=53/7,any=97/4",
      .help =
-         "How contexts become filters: v1:bits/hashes for each label; or sections by "
+         "How contexts become filters: v2:bits/hashes for each label; or sections by "
          "attribute, as in the default. Labels of attributes without a section go to the section "
          "any. It cannot change once the host has messages."},
     {HOST_KEY("suggested_max_distance", suggested_max_distance_ppm), SETTINGS_TYPE_DISTANCE, 0, PPM,
@@ -314,7 +314,7 @@ static const struct settings_key keys[] = {
      .help = "In how many groups this host tells the other servers of its hood what messages it "
              "has, once a bridge asks for them; 0: none, so that the others must ask this host "
              "each time. More groups let the others ask in vain less often, and take more bytes "
-             "on the way: 66 each with the profile v1:512/4."},
+             "on the way: 66 each with the profile v2:512/4."},
     {HOST_KEY("role", is_replica), SETTINGS_TYPE_CHOICE, .words = role_words, .standard = "owner",
      .help = "Whether messages are deposited here. owner: yes. replica: this daemon has a copy of "
              "the host, and another daemon, which serves a host of the same name and profile, is "

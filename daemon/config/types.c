@@ -219,7 +219,7 @@ static void profile_put(const struct settings_key *key, const void *base, FILE *
 
 const struct settings_own config_type_profile = {
     .name = "profile",
-    .form = "a profile, such as v1:512/4",
+    .form = "a profile, such as v2:512/4",
     .set = profile_set,
     .print = profile_put,
 };

@@ -215,9 +215,9 @@ static int refuse_version(const char *path, int64_t version, char *out_reason)
     (void)snprintf(out_reason + used, (size_t)(PERSIST_REASON_BYTES - used),
                    version > STORE_VERSION
                        ? "Install that version again, or use another directory"
-                       : "To keep its messages, install that version again, type `hearsay export "
-                         "> messages.jsonl`, stop it and `mv` the file and its -wal file away; "
-                         "then start this version and type `hearsay import messages.jsonl`");
+                       : "Its messages cannot be taken along, because labels set other bits of a "
+                         "filter now. Install that version again until they have expired, or `mv` "
+                         "the file and its -wal file away");
     return -ERR_VERSION;
 }
 

@@ -394,5 +394,5 @@ int bench_arrange(int argc, char **argv)
     if (outcome != OPTIONS_RUN) {
         return outcome == OPTIONS_HELP ? 0 : -1;
     }
-    return bench_profile("v1:512/4", &profile) == 0 ? run(&options, &profile, &report) : -1;
+    return bench_profile("v2:512/4", &profile) == 0 ? run(&options, &profile, &report) : -1;
 }

@@ -22,14 +22,14 @@ static const struct {
     const char *key;
     const char *text;
 } profiles[PROFILES] = {
-    {"one", "v1:512/4"},
-    {"one_256_4", "v1:256/4"},
-    {"one_512_2", "v1:512/2"},
-    {"one_1024_4", "v1:1024/4"},
-    {"one_320_4", "v1:320/4"}, /* no power of two, as most sections */
-    {"sections", "v1:wifi=256/2,geo=96/1,time=32/1,topic=97/2,joint(geo,time)=31/1"},
-    {"sections_1024", "v1:wifi=512/2,geo=192/2,time=64/2,topic=193/3,joint(geo,time)=63/1"},
-    {"sections_any", "v1:wifi=416/2,any=96/2"},
+    {"one", "v2:512/4"},
+    {"one_256_4", "v2:256/4"},
+    {"one_512_2", "v2:512/2"},
+    {"one_1024_4", "v2:1024/4"},
+    {"one_320_4", "v2:320/4"}, /* no power of two, as most sections */
+    {"sections", "v2:wifi=256/2,geo=96/1,time=32/1,topic=97/2,joint(geo,time)=31/1"},
+    {"sections_1024", "v2:wifi=512/2,geo=192/2,time=64/2,topic=193/3,joint(geo,time)=63/1"},
+    {"sections_any", "v2:wifi=416/2,any=96/2"},
 };
 
 struct context {

@@ -321,7 +321,7 @@ static enum options_outcome read_options(int argc, char **argv, struct options *
         OPTION_SIZE("queries", "N", &options->queries, 1, 1000000, "queries (200)"),
         OPTION_U32("k", "K", &options->k, 1, BENCH_K_MAX, "nearest messages asked for (10)"),
         OPTION_PROFILE("profile", "PROFILE", &options->profile,
-                       "how labels become filters (v1:512/4)"),
+                       "how labels become filters (v2:512/4)"),
         OPTION_FLAG("json", &options->json, "one JSON object"),
     };
     const struct options_table table = {
@@ -338,7 +338,7 @@ int bench_epochs(int argc, char **argv)
     struct options options = {.messages = 100000, .queries = 200, .epochs = 24, .k = 10};
     struct run run = {.options = &options, .random = 7117};
 
-    if (bench_profile("v1:512/4", &options.profile) != 0) {
+    if (bench_profile("v2:512/4", &options.profile) != 0) {
         return -1;
     }
     const enum options_outcome outcome = read_options(argc, argv, &options);

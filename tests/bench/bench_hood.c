@@ -25,18 +25,18 @@ enum {
 static const uint32_t limits[LIMITS] = {16, 32, 64};
 static const size_t hood_sizes[] = {256, 999};
 
-#define DEFAULT_PROFILE "v1:wifi=362/2,place=53/7,any=97/4"
+#define DEFAULT_PROFILE "v2:wifi=362/2,place=53/7,any=97/4"
 
 static const struct hood_kind kinds[] = {
-    {"plain", "plain, v1:512/4", "v1:512/4", false, false, false},
-    {"graded", "graded, v1:512/2", "v1:512/2", true, false, false},
-    {"noise", "plain, with topics and hours, v1:512/4", "v1:512/4", false, true, false},
-    {"sections", "graded, with topics and hours, v1:wifi=480/2,any=32/1", "v1:wifi=480/2,any=32/1",
+    {"plain", "plain, v2:512/4", "v2:512/4", false, false, false},
+    {"graded", "graded, v2:512/2", "v2:512/2", true, false, false},
+    {"noise", "plain, with topics and hours, v2:512/4", "v2:512/4", false, true, false},
+    {"sections", "graded, with topics and hours, v2:wifi=480/2,any=32/1", "v2:wifi=480/2,any=32/1",
      true, true, false},
     {"default", "plain, with topics and hours, " DEFAULT_PROFILE, DEFAULT_PROFILE, false, true,
      false},
     {"phi", "the same by phi, " DEFAULT_PROFILE, DEFAULT_PROFILE, false, true, true},
-    {"phi_plain", "plain by phi, v1:512/4", "v1:512/4", false, false, true},
+    {"phi_plain", "plain by phi, v2:512/4", "v2:512/4", false, false, true},
 };
 
 /* Who helps the search at its beginning. */
@@ -364,7 +364,7 @@ static int measure_times(struct report *report)
     double us = 0;
     int rc = hood_data_campus(&town.data) == 0 ? town_begin(&town) : -1;
 
-    report_begin(report, "hood_times", "times, on 100,000 messages of a campus, v1:512/4");
+    report_begin(report, "hood_times", "times, on 100,000 messages of a campus, v2:512/4");
     if (rc == 0) {
         rc = measure_clustering(report, &town);
     }

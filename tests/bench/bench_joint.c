@@ -34,10 +34,10 @@ static const struct {
     const char *key;
     const char *text;
 } profiles[PROFILES] = {
-    {"none", "v1:wifi=256/2,geo=96/1,time=64/1,topic=96/2"},
-    {"even", "v1:wifi=256/2,geo=96/1,time=32/1,topic=96/2,joint(geo,time)=32/1"},
-    {"odd", "v1:wifi=256/2,geo=96/1,time=32/1,topic=97/2,joint(geo,time)=31/1"},
-    {"large", "v1:wifi=256/2,geo=65/1,time=32/1,topic=64/2,joint(geo,time)=95/1"},
+    {"none", "v2:wifi=256/2,geo=96/1,time=64/1,topic=96/2"},
+    {"even", "v2:wifi=256/2,geo=96/1,time=32/1,topic=96/2,joint(geo,time)=32/1"},
+    {"odd", "v2:wifi=256/2,geo=96/1,time=32/1,topic=97/2,joint(geo,time)=31/1"},
+    {"large", "v2:wifi=256/2,geo=65/1,time=32/1,topic=64/2,joint(geo,time)=95/1"},
 };
 
 /* A place and an hour: what queries ask for. */

@@ -78,7 +78,7 @@ static int begin(struct world *world, size_t count)
     if (world->kernels == NULL) {
         return -1;
     }
-    if (bench_profile("v1:512/4", &profile) != 0) {
+    if (bench_profile("v2:512/4", &profile) != 0) {
         return -1;
     }
     if (filters_make(&options, &profile, &world->filters) != 0) {

@@ -197,7 +197,7 @@ static int run_similar(const struct options *options)
 int bench_similar(int argc, char **argv)
 {
     struct options options = {.filters = filters_standard,
-                              .profile_text = "v1:512/4",
+                              .profile_text = "v2:512/4",
                               .flood = 60000,
                               .within_ppm = 100000};
     struct option_row filter_rows[FILTERS_ROWS];
@@ -209,7 +209,7 @@ int bench_similar(int argc, char **argv)
         OPTION_U32("within-ppm", "N", &options.within_ppm, 0, DISTANCE_ONE_PPM,
                    "the distance in millionths (default: 100000)"),
         OPTION_TEXT("profile", "PROFILE", &options.profile_text,
-                    "how labels become filters (default: v1:512/4)"),
+                    "how labels become filters (default: v2:512/4)"),
         OPTION_FLAG("json", &options.json, "one JSON object a line"),
     };
     const struct options_table table = {

@@ -419,7 +419,7 @@ static enum options_outcome read_options(int argc, char **argv, struct options *
         OPTION_SIZE("batch", "N", &options->batch, 1, BATCH,
                     "deposits of one commit, 1 to 64 (default: 64)"),
         OPTION_PROFILE("profile", "PROFILE", &options->profile,
-                       "how labels become filters (default: v1:512/4)"),
+                       "how labels become filters (default: v2:512/4)"),
         OPTION_FLAG("json", &options->json, "one JSON object a line instead of a table"),
     };
     const struct options_table table = {
@@ -455,7 +455,7 @@ int bench_watch(int argc, char **argv)
         .radius_count = 4,
     };
 
-    if (bench_profile("v1:512/4", &options.profile) != 0) {
+    if (bench_profile("v2:512/4", &options.profile) != 0) {
         return -1;
     }
     const enum options_outcome outcome = read_options(argc, argv, &options);

@@ -53,7 +53,7 @@ def main():
     check(standard["metric"] == "phi", f"the metric is {standard['metric']}, and that of a query is phi")
     check(standard["levels"], "scans have no levels")
     old = run_index(options.bench, *OLD)["tree"]
-    check((old["profile"], old["metric"], old["levels"]) == ("v1:512/4", "bits", False), f"old rows: {old}")
+    check((old["profile"], old["metric"], old["levels"]) == ("v2:512/4", "bits", False), f"old rows: {old}")
     print("hearsay-bench index measures what people leave")
 
 

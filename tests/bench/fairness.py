@@ -29,7 +29,7 @@ import hearsay_wire as wire  # noqa: E402
 from hearsay_wire import pb  # noqa: E402
 
 PLACES, NEIGHBOURS, STEP, SEEN, SCANNERS, SECONDS, BATCH = 2000, 60, 20, 20, 8, 10, 20_000
-PROFILE = "v1:512/4"
+PROFILE = "v2:512/4"
 
 
 def points():

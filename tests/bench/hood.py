@@ -22,7 +22,7 @@ import hearsay_wire as wire  # noqa: E402
 from hearsay_wire import pb  # noqa: E402
 
 HOSTS, EACH, PLACES, ROUNDS, QUERIES, SINGLES = 63, 1016, 2000, 15, 1200, 40
-PROFILE = "v1:512/4"
+PROFILE = "v2:512/4"
 
 
 def campus(rng, place):

@@ -241,7 +241,7 @@ static int make_campus_filter(struct hood_data *data, uint64_t *state, uint32_t 
 int hood_data_campus(struct hood_data *out)
 {
     uint64_t state = 1;
-    int rc = begin_data("v1:512/4", CAMPUS_STORED, out);
+    int rc = begin_data("v2:512/4", CAMPUS_STORED, out);
 
     out->peer_count = CAMPUS_HOSTS;
     for (size_t i = 0; rc == 0 && i < CAMPUS_STORED + CAMPUS_QUERIES; i++) {

@@ -38,7 +38,7 @@ static int parse_metric(char *text, void *destination)
     return 0;
 }
 
-/* -m 512 -d 4 is short for --profile v1:512/4. Without either the default stays. */
+/* -m 512 -d 4 is short for --profile v2:512/4. Without either the default stays. */
 static int resolve_profile(struct index_bench_options *options)
 {
     const bool by_number = options->bits != 0 || options->hashes != 0;
@@ -46,7 +46,7 @@ static int resolve_profile(struct index_bench_options *options)
     char text[PROFILE_TEXT_MAX];
 
     if (by_number && options->profile_text != NULL) {
-        return bench_fail("-m and -d are short for --profile v1:M/D; give either, not both");
+        return bench_fail("-m and -d are short for --profile v2:M/D; give either, not both");
     }
     if (!by_number && options->profile_text == NULL) {
         return 0;
@@ -54,7 +54,7 @@ static int resolve_profile(struct index_bench_options *options)
     const int length =
         options->profile_text != NULL
             ? snprintf(text, sizeof(text), "%s", options->profile_text)
-            : snprintf(text, sizeof(text), "v1:%u/%u", (unsigned)bench_or(options->bits, 512),
+            : snprintf(text, sizeof(text), "v2:%u/%u", (unsigned)bench_or(options->bits, 512),
                        (unsigned)bench_or(options->hashes, 4));
     if (length >= (int)sizeof(text)) {
         return bench_fail("the profile is longer than %zu bytes", sizeof(text) - 1);
@@ -91,9 +91,9 @@ enum options_outcome index_options_read(int argc, char **argv, struct index_benc
         OPTION_TEXT("profile", "PROFILE", &options->profile_text,
                     "how labels become filters (default: hearsayd's)"),
         OPTION_U32("m", "M", &options->bits, 1, PROFILE_BITS_MAX,
-                   "with -d D short for --profile v1:M/D"),
+                   "with -d D short for --profile v2:M/D"),
         OPTION_U32("d", "D", &options->hashes, 1, PROFILE_HASHES_MAX,
-                   "with -m M short for --profile v1:M/D"),
+                   "with -m M short for --profile v2:M/D"),
     };
     const struct option_row query_rows[] = {
         OPTION_U32("k", "K", &options->k, 1, BENCH_K_MAX, "answers wanted (default: 10)"),

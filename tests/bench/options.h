@@ -27,7 +27,7 @@ struct option_row {
     uint64_t *u64;                                /* the same */
     size_t *size;                                 /* the same */
     const char **text;                            /* any text, borrowed from argv */
-    struct profile *profile;                      /* a profile as text, as "v1:512/4" */
+    struct profile *profile;                      /* a profile as text, as "v2:512/4" */
     int (*parse)(char *value, void *destination); /* may change the value; 0, or -1: it is said */
 
     void *destination; /* of `parse` */

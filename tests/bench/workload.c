@@ -16,7 +16,7 @@
 enum { PLACES = 2000, NEIGHBOURS = 60, PLACE_STEP = 20 };
 
 const char workload_media_type[] = "text/plain";
-const char workload_profile[] = "v1:512/4";
+const char workload_profile[] = "v2:512/4";
 
 /*
  * Returns the next number of splitmix64 (Steele, Lea, Flood 2014). The numbers look random, and are

@@ -38,7 +38,7 @@ def configuration(hosts):
     text = ("[daemon]\ndurability = relaxed\n[limits]\ndeposit_fill_min = 0%\n"
             "deposit_fill_max = 100%\nquery_fill_max = 100%\nmessages = 1000000\nbytes = 1G\nk = 100\nttl_default = 24h\n")
     for host in hosts:
-        text += f"\n[host {host.name}]\nprofile = v1:{host.profile}\n"
+        text += f"\n[host {host.name}]\nprofile = v2:{host.profile}\n"
     return text
 
 

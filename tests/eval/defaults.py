@@ -17,7 +17,7 @@ def of(key):
 
 def profile():
     """Without the version before it, as filters.Profile takes it."""
-    return of("profile").removeprefix("v1:")
+    return of("profile").removeprefix("v2:")
 
 
 def max_distance():

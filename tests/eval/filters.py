@@ -7,17 +7,18 @@ import functools
 
 import xxhash
 
-WRAP = (1 << 64) - 1
-
-
 @functools.lru_cache(maxsize=None)
 def of_label(label, bits, hashes):
     """The bits that one label sets in a profile of one section."""
     digest = xxhash.xxh3_128_intdigest(label.encode())
-    low, high = digest & WRAP, digest >> 64
+    high, low = divmod(digest, 1 << 64)
     mask = 0
     for i in range(hashes):
-        mask |= 1 << (((low + i * (high | 1)) & WRAP) % bits)
+        turn = 19 * i % 64
+        position = (low + (high << turn | high >> 64 - turn)) % (1 << 64) % bits
+        while mask >> position & 1:
+            position = (position + 1) % bits
+        mask |= 1 << position
     return mask
 
 

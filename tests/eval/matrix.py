@@ -120,7 +120,7 @@ def index_bytes(bench, directory, host, masks, queries):
             with open(f"{place}/{name}", "wb") as file:
                 file.write(b"".join(mask.to_bytes(size, "little") for mask in ones))
         done = subprocess.run([str(bench), "index", "--workload", f"filters:{place}/stored",
-                               "--queries", f"{place}/asked", "--profile", f"v1:{host.profile}",
+                               "--queries", f"{place}/asked", "--profile", f"v2:{host.profile}",
                                "--metric", "bits", "-k", "13", "--json"], capture_output=True, text=True, check=True,
                               timeout=300)
     by_engine = {line["engine"]: line for line in map(json.loads, done.stdout.splitlines())}

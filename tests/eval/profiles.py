@@ -309,7 +309,7 @@ def index(bench, directory, workloads, candidates, say):
         for name, source in workloads.items():
             arguments = {}
             for at, profile in enumerate(candidates):
-                arguments[profile] = ["--profile", f"v1:{profile}", "--metric", "phi", "--levels", "off",
+                arguments[profile] = ["--profile", f"v2:{profile}", "--metric", "phi", "--levels", "off",
                                       "-k", "13"]
                 if isinstance(source, list):
                     arguments[profile] += source

@@ -189,7 +189,7 @@ static void check_service(struct power_proof *proof, struct persist *persist)
     config_defaults(&config);
     (void)snprintf(config.data, sizeof(config.data), "/nowhere");
     config_add_host(&config, "default");
-    assert_int_equal(config_set(&config, "test", "host default", "profile", "v1:512/4", reason), 0);
+    assert_int_equal(config_set(&config, "test", "host default", "profile", "v2:512/4", reason), 0);
     assert_int_equal(config_finish(&config, reason), 0);
     if (service_new(&options, &service, reason) != 0) {
         (void)snprintf(proof->reason, sizeof(proof->reason), "no service: %.900s", reason);

@@ -52,7 +52,10 @@ static bool slice_has(const struct scalable_slice *slice, const uint8_t *id)
     const struct hash128 hash = hash128_seeded(id, LIMIT_ID_BYTES, slice->seed);
 
     for (uint32_t i = 0; i < slice->hashes; i++) {
-        const uint64_t value = hash.low64 + i * (hash.high64 | 1);
+        const uint32_t by = 19 * i % 64;
+        const uint64_t turned =
+            by == 0 ? hash.high64 : hash.high64 << by | hash.high64 >> (64 - by);
+        const uint64_t value = hash.low64 + turned;
         const uint32_t position = (uint32_t)(value % (slice->byte_count * 8));
 
         if ((slice->bits[position / 8] >> position % 8 & 1) == 0) {

@@ -33,7 +33,7 @@ enum {
     BASES = 2
 };
 
-static const char profile[] = "v1:512/4";
+static const char profile[] = "v2:512/4";
 
 /* A file of a database as it is before it is damaged. */
 struct file {

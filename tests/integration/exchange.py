@@ -21,7 +21,7 @@ from test_moderation import From
 
 FOLDER = os.environ.get("HEARSAY_EXCHANGE", "")
 MACHINES = sorted(os.listdir(FOLDER)) if FOLDER else []
-SECTIONS = "v1:wifi=256/2,geo=96/1,time=32/1,topic=96/2,joint(geo,time)=32/1"
+SECTIONS = "v2:wifi=256/2,geo=96/1,time=32/1,topic=96/2,joint(geo,time)=32/1"
 PLAIN = wire.PROFILE
 HOSTS = {"default": PLAIN, "cafe": SECTIONS}
 CONFIG = f"""[limits]

@@ -60,7 +60,7 @@ def sections_of(profile):
     pairs.
     """
     version, rest = profile.split(":", 1)
-    assert version == "v1"
+    assert version == "v2"
     sections, first = [], 0
     for text in re.split(r",(?![^(]*\))", rest):  # commas, but not those in parentheses
         *names, size = text.rsplit("=", 1)
@@ -83,13 +83,29 @@ def keyed_label(label, keys):
     return data
 
 
+def values_of(whole, count):
+    """Of an XXH3-128 hash."""
+    high, low = divmod(whole, 2**64)
+    twice = high << 64 | high  # so that a shift to the right rotates
+    return [(low + (twice >> -19 * i % 64)) % 2**64 for i in range(count)]
+
+
 def wrapped_values(label, count, keys=()):
-    whole = xxhash.xxh3_128_intdigest(keyed_label(label, keys))
-    low, step = whole & (2**64 - 1), whole >> 64 | 1
-    return [(low + i * step) % 2**64 for i in range(count)]
+    return values_of(xxhash.xxh3_128_intdigest(keyed_label(label, keys)), count)
 
 
-PROFILE = "v1:wifi=362/2,place=53/7,any=97/4"  # a host's, unless the configuration names one
+def distinct(values, bits):
+    """The positions of values in a section: where one is taken, the next free one."""
+    taken = {}
+    for value in values:
+        position = value % bits
+        while position in taken:
+            position = (position + 1) % bits
+        taken[position] = True
+    return list(taken)
+
+
+PROFILE = "v2:wifi=362/2,place=53/7,any=97/4"  # a host's, unless the configuration names one
 
 
 def section_for(label, profile):
@@ -103,7 +119,7 @@ def section_for(label, profile):
 def positions(label, profile=PROFILE, keys=()):
     """Those that a label sets by itself."""
     first, bits, hashes = section_for(label, profile)
-    return [first + value % bits for value in wrapped_values(label, hashes, keys)]
+    return [first + position for position in distinct(wrapped_values(label, hashes, keys), bits)]
 
 
 PAIRED = {"geo": r"geo:[0-9bcdefghjkmnpqrstuvwxyz]{6}", "time": r"time:\d{4}-\d\d-\d\dT\d\d"}
@@ -122,8 +138,8 @@ def joint_positions(labels, profile, keys=()):
             continue
         one, other = (paired_labels(labels, attribute) for attribute in attributes)
         for a, b in itertools.product(one, other):
-            for x, y in zip(wrapped_values(a, hashes, keys), wrapped_values(b, hashes, keys)):
-                yield first + (x ^ y) % bits
+            pair = zip(wrapped_values(a, hashes, keys), wrapped_values(b, hashes, keys))
+            yield from (first + position for position in distinct([x ^ y for x, y in pair], bits))
 
 
 def filter_of(labels, profile=PROFILE, keys=()):
@@ -139,9 +155,7 @@ def filter_of(labels, profile=PROFILE, keys=()):
 
 def slice_positions(message_id, hashes, bits, seed):
     """An id's positions in a slice of Query.exclude."""
-    whole = xxhash.xxh3_128_intdigest(message_id, seed=seed)
-    low, step = whole % 2**64, whole >> 64 | 1
-    return [(low + i * step) % 2**64 % bits for i in range(hashes)]
+    return [value % bits for value in values_of(xxhash.xxh3_128_intdigest(message_id, seed=seed), hashes)]
 
 
 def bits_of(filter_bytes):

@@ -109,7 +109,7 @@ def test_numbers_of_one_host(make_daemon):
 
 def test_numbers_of_many_hosts(make_daemon):
     """As many hosts as there may be fit one frame."""
-    config = "".join(f"[host {'h' * 50}{number}]\nprofile = v1:64/1\n" for number in range(64))
+    config = "".join(f"[host {'h' * 50}{number}]\nprofile = v2:64/1\n" for number in range(64))
     with make_daemon(config).administrator() as client:
         assert sum(name.endswith("/messages") for name in figures(client)) == 64
 

@@ -134,7 +134,7 @@ def test_neighbours_know_one_another(make_site, hub, rng):  # noqa: F811
 def test_another_profile_is_counted(make_site, hub):  # noqa: F811
     """Hosts with another profile belong to the hood, and are not asked."""
     here = make_site("ap1", start=True)
-    make_site("ap2", host_lines="profile = v1:256/4\n", start=True)
+    make_site("ap2", host_lines="profile = v2:256/4\n", start=True)
     make_site("ap3", start=True)
     wait_until(lambda: (metrics(here).get("peers"), metrics(here).get("peers_other")) == (1, 1), "both kinds")
     assert "1 have another profile" in here.bridge.status()

@@ -173,11 +173,11 @@ def test_what_hearsayd_does_not_take_is_left_out(make_point, hub, rng):
 
 def test_another_profile_is_named(make_point, hub, rng):
     """The messages of the hub cannot come back; the host is published anyway."""
-    put_head(hub, "ap8", profile="v1:64/2")
+    put_head(hub, "ap8", profile="v2:64/2")
     point = make_point("ap8")
     ids = point.deposit(rng, 3)
     point.start()
-    point.bridge.wait_log("at the hub have the profile v1:64/2, and hearsayd has v1:wifi")
+    point.bridge.wait_log("at the hub have the profile v2:64/2, and hearsayd has v2:wifi")
     point.wait_published(ids)
 
 

@@ -161,7 +161,7 @@ def test_a_query_is_by_phi(cli, client, rng):
 
 def test_a_context_that_is_too_full_is_told_of(make_daemon):
     """Before the server refuses it, with what to leave out: the attribute that has most labels."""
-    cli = cli_runner.of_daemon(make_daemon("[host a]\n[host b]\nprofile = v1:a=33/1,b=31/1\n"))
+    cli = cli_runner.of_daemon(make_daemon("[host a]\n[host b]\nprofile = v2:a=33/1,b=31/1\n"))
     at = ["--at", "48.1497,11.5678"]
     topics = [word for i in range(30) for word in ("--topic", f"t{i}")]
     for words in (["deposit", *at, *topics, "text"], ["query", *at, *topics], ["watch", *at, *topics]):
@@ -177,7 +177,7 @@ def test_a_context_that_is_too_full_is_told_of(make_daemon):
     # A position alone fits, and so does one label in a small section, and half of 31 bits.
     assert cli.run("deposit", *at, "text")[::2] == (0, "")
     labels = [f"b:{i}" for i in range(100)]
-    while wire.bits_of(wire.filter_of(labels, "v1:a=33/1,b=31/1")).bit_count() > 15:
+    while wire.bits_of(wire.filter_of(labels, "v2:a=33/1,b=31/1")).bit_count() > 15:
         labels.pop()
     on = [word for label in labels for word in ("-l", label)]
     assert cli.run("deposit", "--host", "b", *on, "text")[::2] == (0, "")
@@ -254,11 +254,11 @@ def test_ping_and_hosts(cli, client, make_daemon):
     assert cli.ok("ping")
     (line,) = cli.json_lines("ping", "--json")
     assert line["store_id"] == client.welcome.store_id.hex() and line["protocol"] == 1
-    daemon = make_daemon("[host a]\nprofile = v1:256/3\n[host b]\n")
+    daemon = make_daemon("[host a]\nprofile = v2:256/3\n[host b]\n")
     other = cli_runner.of_daemon(daemon)
     hosts = other.json_lines("hosts", "--json")
-    assert [(h["host"], h["profile"]) for h in hosts] == [("a", "v1:256/3"), ("b", wire.PROFILE)]
-    assert "v1:256/3" in other.ok("hosts")
+    assert [(h["host"], h["profile"]) for h in hosts] == [("a", "v2:256/3"), ("b", wire.PROFILE)]
+    assert "v2:256/3" in other.ok("hosts")
     deposit(other, "--host", "b", "in b")
     assert other.run("query", *ON, "--host", "a")[0] == 1
     assert other.run("query", *ON, "--host", "b")[0] == 0
@@ -270,13 +270,13 @@ def test_profile(cli):
     code, out, err = cli.run_plain("profile", "--labels", "20", "--fpr", "0.01", "--json")
     assert code == 0, err
     line = json.loads(out)
-    assert (line["profile"], line["bits"], line["hashes"]) == ("v1:192/7", 192, 7)
+    assert (line["profile"], line["bits"], line["hashes"]) == ("v2:192/7", 192, 7)
     assert line["false_positive_rate"] == pytest.approx(0.0100895)
     code, out, _ = cli.run_plain("profile", "--labels", "20", "--fpr", "0.01")
     assert code == 0 and b"A section is about 52 % full. Most servers refuse" in out
-    code, out, _ = cli.run_plain("profile", "v1:512/4", "--labels", "20")
+    code, out, _ = cli.run_plain("profile", "v2:512/4", "--labels", "20")
     assert code == 0 and b"Most servers" not in out
-    assert cli.run_plain("profile", "v1:500/4")[0] == 2
+    assert cli.run_plain("profile", "v2:500/4")[0] == 2
 
 
 def test_hosts_and_channels_complete(cli, make_daemon):

@@ -42,7 +42,7 @@ def offline(tmp_path):
     return cli_runner.Cli("127.0.0.1:1", str(tmp_path))
 
 
-def shown(cli, *args, stdin="", profile="v1:512/2"):
+def shown(cli, *args, stdin="", profile="v2:512/2"):
     # Not by splitlines: labels may have characters that it takes for the end of a line.
     return json.loads(cli.ok("context", "--json", "--profile", profile, *args, stdin=stdin))
 
@@ -68,7 +68,7 @@ def test_labels_and_filter(offline, rng):
                     + ["any:thing"])
         answer = shown(offline, "--wifi", f"{bssid}={dbm}", "--at", f"{place[0]:f},{place[1]:f}",
                        "--time", hour.strftime("%Y-%m-%dT%H:%M:%SZ"), "--topic", "GRÜSSE", "-l",
-                       "any:thing", profile=f"v1:{bits}/{hashes}")
+                       "any:thing", profile=f"v2:{bits}/{hashes}")
         assert labels_of(answer) == expected
         for entry in answer["labels"]:
             mask = filters.of_label(entry["label"], bits, hashes)
@@ -81,9 +81,9 @@ def test_labels_and_filter(offline, rng):
 
 def test_for_people(offline):
     """Without --json the same is told in lines."""
-    out = offline.ok("context", "--profile", "v1:64/1", "--topic", "Tea", "-l", "a:\u202eb")
+    out = offline.ok("context", "--profile", "v2:64/1", "--topic", "Tea", "-l", "a:\u202eb")
     lines = out.splitlines()
-    assert lines[0].split() == ["profile", "v1:64/1"] and lines[1].split() == ["labels", "2"]
+    assert lines[0].split() == ["profile", "v2:64/1"] and lines[1].split() == ["labels", "2"]
     mask = filters.of_labels(["topic:tea", "a:\u202eb"], 64, 1)
     assert lines[2].split() == ["topic:tea", str(filters.of_label("topic:tea", 64, 1).bit_length() - 1)]
     assert "\\u{202e}" in lines[3]
@@ -91,7 +91,7 @@ def test_for_people(offline):
     assert lines[5].split() == ["filter", mask.to_bytes(8, "little").hex()]
 
 
-SECTIONS = "v1:wifi=256/2,geo=96/1,time=32/1,topic=97/2,joint(geo,time)=31/1"
+SECTIONS = "v2:wifi=256/2,geo=96/1,time=32/1,topic=97/2,joint(geo,time)=31/1"
 
 
 def test_sections(offline):
@@ -129,13 +129,13 @@ def test_the_picture(offline):
     drawn = "".join(cells for _, cells, _ in rows)
     assert [int(first) for first, _, _ in rows] == [
         sum(len(cells) for _, cells, _ in rows[:i]) for i in range(len(rows))]
-    profile = "v1:" + ",".join(name for _, _, name in rows if name)
+    profile = "v2:" + ",".join(name for _, _, name in rows if name)
     assert f"--profile '{profile}'" in page
     answer = shown(offline, "--scan", "-", "--at", "48.1497,11.5678", "--time", "2026-11-20T14:00Z",
                    "--topic", "Coffee", stdin=scan, profile=profile)
     bits = wire.bits_of(bytes.fromhex(answer["filter"]))
     assert drawn == "".join("#" if bits >> i & 1 else "." for i in range(512))
-    assert len(answer["joint"]) == 1 and drawn[:256].count("#") == 27
+    assert len(answer["joint"]) == 1 and drawn[:256].count("#") == 28
 
 
 def test_unicode(offline):
@@ -182,7 +182,7 @@ def test_formats(offline, name):
     seen = [("a4:2b:8c:01:02:03", -54), ("a4:2b:8c:01:02:04", -100 if name == "nmcli" else -89)]
     assert labels_of(shown(offline, "--scan", "-", stdin=text)) == of_sightings(seen)
     odd = re.sub("(?i)a4(.{1,2})2b(.{1,2})8c(.{1,2})01(.{1,2})02(.{1,2})04", "here", text)
-    code, out, err = offline.run("context", "--json", "--profile", "v1:512/2", "--scan", "-", stdin=odd)
+    code, out, err = offline.run("context", "--json", "--profile", "v2:512/2", "--scan", "-", stdin=odd)
     assert code == 0 and labels_of(json.loads(out)) == of_sightings(seen[:1])
     assert "access points left out: 1 that could not be read" in err
 
@@ -242,7 +242,7 @@ def test_scans_of_nothing(cli, text, said):
 def test_odd_json(offline, rest, left_out):
     """Neither a name nor the end of the scan costs the access points that can be read; a fraction is rounded."""
     text = b'\xef\xbb\xbf[{"bssid": "a4:2b:8c:01:02:03", "rssi": -54.5, ' + rest
-    code, out, err = offline.run_bytes("context", "--json", "--profile", "v1:512/2", "--scan", "-", stdin=text)
+    code, out, err = offline.run_bytes("context", "--json", "--profile", "v2:512/2", "--scan", "-", stdin=text)
     assert code == 0 and labels_of(json.loads(out)) == of_sightings([("a4:2b:8c:01:02:03", -54)])
     assert ("access points left out: 1 that could not be read" in err) == bool(left_out)
     assert ("cut off" in err) == rest.endswith(b'"rs')
@@ -256,7 +256,7 @@ def test_of_a_scan_the_strongest(offline, rng):
     odd = [("02:00:00:00:00:00", -30), ("10:22:33:44:55:a0", 10), ("10:22:33:44:55:a1", 0)]
     text = "".join(f"BSS {bssid}(on wlan0)\n\tsignal: {dbm}.00 dBm\n" for bssid, dbm in odd + crowd)
     for seen in (odd + crowd, odd):
-        args = ("context", "--json", "--profile", "v1:512/2", "--scan", "-")
+        args = ("context", "--json", "--profile", "v2:512/2", "--scan", "-")
         code, out, err = offline.run(*args, stdin=text if seen != odd else text[:text.index("BSS", text.index(":a1"))])
         assert code == 0 and labels_of(json.loads(out)) == labels.scan(seen)[0]
         weaker = labels.scan(seen)[1]["weaker"]
@@ -323,8 +323,8 @@ def test_mistakes(offline, tmp_path):
     assert not (tmp_path / "way").exists()
     code, _, err = offline.run("deposit", "--scan", "-", stdin=IW)
     assert code == 2 and "cannot both be standard input" in err
-    code, _, err = offline.run("context", "-l", "a:b", "--profile", "v1:7/1")
-    assert code == 2 and "v1:7/1" in err
+    code, _, err = offline.run("context", "-l", "a:b", "--profile", "v2:7/1")
+    assert code == 2 and "v2:7/1" in err
     code, _, err = offline.run("query", "--batch", "-", "--topic", "x")
     assert code == 2 and "exclude each other" in err
     assert offline.run("context", "-l", "a:b")[0] == 3, "without --profile the server is asked"

@@ -254,7 +254,7 @@ def test_import_for_a_group(daemon, tmp_path):
     cli = cli_runner.of_daemon(daemon)
     lines = [{"labels": [f"topic:{i}", *HERE], "text": f"g{i}", "type": "text/x-tea"}
              for i in range(3)]
-    filtered = {"filter": "AAAA", "text": "x"}
+    filtered = {"filter": "AAAA", "profile": wire.PROFILE, "text": "x"}
     told, err = import_lines(cli, [*lines, filtered], "--group", str(tmp_path / "group0"), code=1)
     assert counts(told) == (3, 0, 1) and "line 4" in err and "--group takes lines with labels" in err
     assert counts(import_lines(cli, lines, "--group", str(tmp_path / "group0"))[0]) == (0, 3, 0)

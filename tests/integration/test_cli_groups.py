@@ -22,7 +22,7 @@ with open(os.path.join(VECTORS, "keyed.json"), encoding="utf-8") as vectors:
     GROUPS = {group["secret"]: bytes.fromhex(group["group_key"])
               for group in json.load(vectors)["groups"]}
 SECRET, OTHER = list(GROUPS)[:2]
-SECTIONS = "v1:wifi=256/2,geo=96/1,time=32/1,topic=96/2,joint(geo,time)=32/1"
+SECTIONS = "v2:wifi=256/2,geo=96/1,time=32/1,topic=96/2,joint(geo,time)=32/1"
 HERE = ["wifi:a4:2b:8c:01:02:03", "wifi:a4:2b:8c:01:02:04", "geo:u281zd", "time:2026-11-20T14",
         "topic:coffee"]
 NEARBY = HERE[1:] + ["topic:tea"]
@@ -111,7 +111,7 @@ def test_media_types_within(cli, daemon_of_groups, secret_file, rng):
 def test_without_the_secret_nothing_is_near(cli, make_daemon, secret_file):
     """The same context without the secret, or with another, is as far as chance has it; with the
     secret the distances are those of the plain labels, up to collisions."""
-    cli = cli_runner.of_daemon(make_daemon("[host default]\nprofile = v1:2048/4\n"))
+    cli = cli_runner.of_daemon(make_daemon("[host default]\nprofile = v2:2048/4\n"))
     group = secret_file(SECRET)
     cli.ok("deposit", *on(HERE), "--group", group, "ours")
     cli.ok("deposit", *on(HERE), "everyone's")

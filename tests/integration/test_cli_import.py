@@ -211,11 +211,27 @@ def test_export_of_all_hosts(make_daemon, rng):
     assert cli.run("export", "--host", "c")[0] == 2
 
 
+def test_a_filter_of_another_profile(make_daemon, rng):
+    """It is as long as the host's, and would be stored and never found: the line is skipped, and says why. So is one of
+    hearsay 0.2.0, which has no profile."""
+    first, second = make_daemon(), make_daemon("[host default]\nprofile = v2:wifi=352/2,any=160/3\n")
+    with first.client() as client:
+        client.call(wire.deposit_of(rng, ["topic:h"]))
+    line = cli_runner.of_daemon(first, unix=True).json_lines("export")[0]
+    assert line["profile"] == wire.PROFILE
+    cli = cli_runner.of_daemon(second)
+    code, out, err = cli.run("import", "--json", "-", stdin=json.dumps(line) + "\n")
+    assert code == 1 and json.loads(out)["skipped"] == 1 and "made for another profile" in err
+    del line["profile"]
+    code, out, err = cli.run("import", "--json", "-", stdin=json.dumps(line) + "\n")
+    assert code == 1 and json.loads(out)["skipped"] == 1 and 'needs the "profile"' in err
+
+
 def test_one_odd_line_costs_no_other(make_daemon):
     """Lines for another host or of nonsense are named, also exported ones; a mark of UTF-8 in front, a blank line
     with a carriage return, and the half of a line at the end of a file that was cut off cost nothing else."""
     text = ("\ufeff" + json.dumps({"labels": ["topic:a"], "text": "first"}) + "\r\n\r\nnonsense\n"
-            + json.dumps({"filter": "AAAA", "text": "x", "host": "nowhere"}) + "\n"
+            + json.dumps({"filter": "AAAA", "profile": "v2:64/1", "text": "x", "host": "nowhere"}) + "\n"
             + json.dumps({"labels": ["topic:a"], "text": "x", "host": "nowhere"}) + "\n"
             + json.dumps({"labels": ["topic:a"], "text": "second"}) + "\n" + '{"labels": ["topic:')
     code, out, err = cli_runner.of_daemon(make_daemon()).run("import", "--json", "-", stdin=text)

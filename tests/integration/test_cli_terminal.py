@@ -66,7 +66,7 @@ def shown(cli, *args, columns=60):
 
 def test_stats_fit_a_narrow_terminal(make_daemon, rng):
     """No line of the page is wider than 60 columns, with long profiles and large numbers, too."""
-    profile = "v1:wifi=288/2,time=32/1,topic=96/2,any=96/2"
+    profile = "v2:wifi=288/2,time=32/1,topic=96/2,any=96/2"
     daemon = make_daemon("[limits]\nmessages = 16000000\nbytes = 16G\n"
                          f"[host the-reading-room]\nprofile = {profile}\n")
     cli = cli_runner.of_daemon(daemon, unix=True)

@@ -24,7 +24,7 @@ class TimeServer(fake_server.FakeServer):
     def answer(self, request):
         kind = request.WhichOneof("body")
         if kind == "hello":
-            host = pb.HostInfo(name="default", profile="v1:512/4",
+            host = pb.HostInfo(name="default", profile="v2:512/4",
                                suggested_max_distance=1_000_000)
             return pb.Response(id=request.id, welcome=pb.Welcome(
                 version=1, store_id=bytes(16), now_ms=self.now_ms, hosts=[host],

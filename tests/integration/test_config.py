@@ -158,12 +158,12 @@ def test_reload_tells_all(make_daemon):
         ("[daemon]\ndata = relative/path\n", 2, "absolute"),
         ("[daemon]\nk = 5\n", 2, "k"),
         ("[nonsense]\n", 1, "nonsense"),
-        ("[host]\nprofile = v1:512/4\n", 1, "name"),
+        ("[host]\nprofile = v2:512/4\n", 1, "name"),
         ("[host Bad_Name]\n", 1, "Bad_Name"),
         ("[host a]\n[host b]\n[host a]\n", 3, "line 1"),
-        ("[host a]\nprofile = v1:500/4\n", 2, "64"),
-        ("[host a]\nprofile = v2:512/4\n", 2, "v1"),
-        ("[host a]\nprofile = v1:512/0\n", 2, "profile"),
+        ("[host a]\nprofile = v2:500/4\n", 2, "64"),
+        ("[host a]\nprofile = v3:512/4\n", 2, "v2"),
+        ("[host a]\nprofile = v2:512/0\n", 2, "profile"),
         ("[host a]\nsuggested_max_distance = 1.5\n", 2, "suggested_max_distance"),
         ("k = 5\n", 1, "section"),
         ("[limits]\nno equals sign\n", 2, "key"),
@@ -224,7 +224,7 @@ def test_print_config_round_trip(idle):
     code, first, _ = idle.run("--print-config", "--data", idle.data)
     assert code == 0
     text = first.replace("k = 100\n", "k = 42\n") + (
-        "\n[host lobby]\nprofile = v1:1024/3\nsuggested_max_distance = 0.75\nmessages = 7\n"
+        "\n[host lobby]\nprofile = v2:1024/3\nsuggested_max_distance = 0.75\nmessages = 7\n"
     )
     with open(idle.config_file, "w", encoding="utf-8") as file:
         file.write(text)
@@ -364,19 +364,19 @@ def test_the_default_configuration_runs_anywhere(idle):
 
 def test_a_changed_profile_is_refused(make_daemon, rng):
     """A host that has messages keeps its profile: exit 2 naming file and line; nothing is lost."""
-    daemon = make_daemon("[host a]\nprofile = v1:256/4\n")
-    sent = wire.deposit_of(rng, ["topic:profile"], "v1:256/4")
+    daemon = make_daemon("[host a]\nprofile = v2:256/4\n")
+    sent = wire.deposit_of(rng, ["topic:profile"], "v2:256/4")
     with daemon.client() as client:
         client.call(sent)
     daemon.stop()
-    daemon.configure("[host a]\nmessages = 5\nprofile = v1:512/4\n")
+    daemon.configure("[host a]\nmessages = 5\nprofile = v2:512/4\n")
     daemon.launch()
     assert daemon.wait_exit() == 2
     text = daemon.log_text()
     assert f"{daemon.config_file}:6: " in text, text
-    assert "v1:256/4" in text and "v1:512/4" in text
+    assert "v2:256/4" in text and "v2:512/4" in text
     daemon.check_log()
-    daemon.configure("[host a]\nprofile = v1:256/4\n")
+    daemon.configure("[host a]\nprofile = v2:256/4\n")
     daemon.start()
     with daemon.client() as client:
         assert client.call(wire.pb.Get(id=sent.id)).payload == sent.payload
@@ -384,7 +384,7 @@ def test_a_changed_profile_is_refused(make_daemon, rng):
 
 def test_the_default_profile_may_be_the_changed_one(make_daemon, rng):
     """A profile that no line sets any more: the line where the host's section begins is named."""
-    former = "v1:512/4"  # was the default once
+    former = "v2:512/4"  # was the default once
     daemon = make_daemon(f"[host a]\nprofile = {former}\n")
     with daemon.client() as client:
         client.call(wire.deposit_of(rng, ["topic:profile"], former))
@@ -399,12 +399,12 @@ def test_the_default_profile_may_be_the_changed_one(make_daemon, rng):
 
 def test_a_changed_profile_of_an_empty_host_is_taken(make_daemon):
     """Without messages there is nothing that a profile could spoil."""
-    daemon = make_daemon("[host a]\nprofile = v1:256/4\n")
+    daemon = make_daemon("[host a]\nprofile = v2:256/4\n")
     daemon.stop()
-    daemon.configure("[host a]\nprofile = v1:512/4\n")
+    daemon.configure("[host a]\nprofile = v2:512/4\n")
     daemon.start()
     with daemon.client() as client:
-        assert client.welcome.hosts[0].profile == "v1:512/4"
+        assert client.welcome.hosts[0].profile == "v2:512/4"
 
 
 def test_a_host_that_is_left_out_is_kept(make_daemon, rng):

@@ -290,16 +290,16 @@ def test_deposit_withdraw_get_in_one_flight(client, rng):
 
 def test_hosts_are_apart(make_daemon, rng):
     """Each host has its own messages and profile; without a name the first one is meant."""
-    config = "[host one]\nprofile = v1:256/3\n[host two]\nprofile = v1:1024/5\n"
+    config = "[host one]\nprofile = v2:256/3\n[host two]\nprofile = v2:1024/5\n"
     with make_daemon(config).client() as client:
-        first = wire.deposit_of(rng, HERE, "v1:256/3")
-        second = wire.deposit_of(rng, HERE, "v1:1024/5", host="two", id=first.id)
+        first = wire.deposit_of(rng, HERE, "v2:256/3")
+        second = wire.deposit_of(rng, HERE, "v2:1024/5", host="two", id=first.id)
         assert not client.call(first).duplicate
         assert not client.call(second).duplicate, "one id in two hosts is two messages"
         assert client.call(pb.Get(id=first.id)).payload == first.payload
         assert client.call(pb.Get(id=first.id, host="one")).payload == first.payload
         assert client.call(pb.Get(id=first.id, host="two")).payload == second.payload
-        found = client.call(wire.query_of(HERE, profile="v1:1024/5", host="two")).results
+        found = client.call(wire.query_of(HERE, profile="v2:1024/5", host="two")).results
         assert [r.id for r in found] == [second.id] and found[0].distance == 0
-        refusal = client.refused(wire.query_of(HERE, profile="v1:1024/5", host="one"))
+        refusal = client.refused(wire.query_of(HERE, profile="v2:1024/5", host="one"))
         assert refusal.code == "PROFILE_MISMATCH"

@@ -12,8 +12,8 @@ from hearsay_wire import pb
 
 HERE = ["wifi:a4:2b:8c:01:02:03", "wifi:a4:2b:8c:01:02:04", "geo:u281zd", "topic:coffee"]
 NEARBY = HERE[1:] + ["topic:tea"]
-LONG = "[host default]\nepoch_length = 365d\nepoch_keep = 365d\nprofile = v1:1024/4\n"
-PROFILE = "v1:1024/4"
+LONG = "[host default]\nepoch_length = 365d\nepoch_keep = 365d\nprofile = v2:1024/4\n"
+PROFILE = "v2:1024/4"
 
 
 def local(make_daemon, config=LONG, **options):
@@ -83,7 +83,7 @@ def test_without_the_key_chance_with_it_the_plain_distances(make_daemon):
 
 def test_merged_answers_are_those_of_one_list(make_daemon, rng):
     """Parts in several epochs give the k nearest of all, each once, as computed here."""
-    config = "[host default]\nepoch_length = 1s\nepoch_keep = 60s\nprofile = v1:1024/4\n"
+    config = "[host default]\nepoch_length = 1s\nepoch_keep = 60s\nprofile = v2:1024/4\n"
     daemon = local(make_daemon, config)
     epochs, messages = {}, {}
     with daemon.client() as client:
@@ -151,7 +151,7 @@ def test_epochs_survive_restarts_and_a_crash(make_daemon):
 def test_nothing_is_left_of_an_epoch_that_is_over(make_daemon):
     """Once it is swept away, key, filter and payload are not in the files that a stop leaves. (That
     the log of a running daemon is scrubbed within a minute is tested with the store.)"""
-    config = "[host default]\nepoch_length = 1s\nepoch_keep = 1s\nprofile = v1:1024/4\n"
+    config = "[host default]\nepoch_length = 1s\nepoch_keep = 1s\nprofile = v2:1024/4\n"
     daemon = local(make_daemon, config)
     with daemon.client() as client:
         epoch = epoch_of(client)

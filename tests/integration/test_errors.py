@@ -181,7 +181,7 @@ def test_bounds_of_fill_are_inclusive(client, rng):
 def test_bits_beyond_the_profile(make_daemon, rng):
     """Fill is counted in the profile's own bits, whatever host is meant."""
     config = "[limits]\ndeposit_fill_min = 0%\ndeposit_fill_max = 100%\nquery_fill_max = 100%\n"
-    with make_daemon(config + "[host small]\nprofile = v1:64/2\n").client() as client:
+    with make_daemon(config + "[host small]\nprofile = v2:64/2\n").client() as client:
         for bits in (0, 64):
             body = deposit(id=wire.new_id(rng), filter=((1 << bits) - 1).to_bytes(8, "little"))
             assert not client.call(body).duplicate

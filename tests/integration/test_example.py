@@ -54,7 +54,7 @@ def local(make_daemon, config):
 
 def test_it_adds_the_here_labels(make_daemon, rng):
     """As they stand, and only those that the profile takes; a query by one label finds what has it."""
-    daemon = local(make_daemon, "[host default]\nprofile = v1:place=64/4,wifi=512/4,topic=128/4\n"
+    daemon = local(make_daemon, "[host default]\nprofile = v2:place=64/4,wifi=512/4,topic=128/4\n"
                                 "here = place:Bar, geo:u281zd\n")
     example = Example(daemon.address)
     sees = [word for number in range(30) for word in ("-l", f"wifi:02:00:00:00:00:{number:02x}")]

@@ -74,7 +74,7 @@ def test_summary_forgets_what_expired(own, rng):
 
 def test_summary_command(make_daemon, rng):
     """For people and as JSON; each host has its own; the union filter is base64."""
-    daemon = make_daemon("[host a]\nprofile = v1:512/4\n[host b]\nprofile = v1:512/4\n")
+    daemon = make_daemon("[host a]\nprofile = v2:512/4\n[host b]\nprofile = v2:512/4\n")
     cli = cli_runner.of_daemon(daemon)
     with daemon.client() as client:
         deposits = [wire.deposit_of(rng, rng.sample(LABELS, n), host="b") for n in (3, 9)]
@@ -83,7 +83,7 @@ def test_summary_command(make_daemon, rng):
     union, least, most, count = expected_summary(deposits)
     line = cli.json_lines("summary", "--host", "b", "--json")[0]
     assert wire.bits_of(base64.b64decode(line.pop("union_filter"))) == union
-    assert line == {"host": "b", "profile": "v1:512/4", "messages": count,
+    assert line == {"host": "b", "profile": "v2:512/4", "messages": count,
                     "union_bits": union.bit_count(), "cardinality_min": least,
                     "cardinality_max": most}
     text = cli.ok("summary", "--host", "b")
@@ -360,7 +360,7 @@ def test_recent_contexts_blend(own, rng, tmp_path):
     assert "rounds" in cli.ok("here", "--memory", str(path), *on(stations[1]))
 
 
-SECTIONS = "v1:wifi=256/2,geo=96/1,time=32/1,topic=97/2,joint(geo,time)=31/1"
+SECTIONS = "v2:wifi=256/2,geo=96/1,time=32/1,topic=97/2,joint(geo,time)=31/1"
 
 
 def test_recent_contexts_of_sections(make_daemon, rng, tmp_path):
@@ -405,11 +405,11 @@ def test_here_needs_no_server_twice(own, tmp_path):
     assert here(cli, path, LABELS[:2])["rounds"] == 8
     assert here(away, path, LABELS[2:4], "--rounds", "2")["rounds"] == 2
     other = tmp_path / "other"
-    assert here(away, other, LABELS[:2], "--profile", "v1:256/4")["profile"] == "v1:256/4"
+    assert here(away, other, LABELS[:2], "--profile", "v2:256/4")["profile"] == "v2:256/4"
     before = other.read_bytes()
     for words in (["query", "--memory"], ["here", *on(LABELS[:1]), "--host", "default", "--memory"]):
         code, _, err = cli.run(*words, str(other))
-        assert code == 1 and "v1:256/4" in err and wire.PROFILE in err
+        assert code == 1 and "v2:256/4" in err and wire.PROFILE in err
     assert other.read_bytes() == before
 
 

@@ -59,15 +59,15 @@ def test_configured_limits_and_hosts_are_announced(make_daemon):
     """What the operator sets is what Welcome says, hosts in the file's order."""
     daemon = make_daemon(
         "[limits]\nk = 7\npayload = 1K\nttl_default = 2h\nttl_max = 3d\nparts = 2\n"
-        "[host market]\nprofile = v1:256/3\nsuggested_max_distance = 0.5\n"
-        "[host cafe]\nprofile = v1:1024/4\n"
+        "[host market]\nprofile = v2:256/3\nsuggested_max_distance = 0.5\n"
+        "[host cafe]\nprofile = v2:1024/4\n"
     )
     with daemon.client() as client:
         limits = client.welcome.limits
         assert (limits.k_max, limits.payload_bytes, limits.parts_max) == (7, 1024, 2)
         assert (limits.ttl_default_s, limits.ttl_max_s) == (7200, 3 * 86400)
         hosts = [(h.name, h.profile) for h in client.welcome.hosts]
-        assert hosts == [("market", "v1:256/3"), ("cafe", "v1:1024/4")]
+        assert hosts == [("market", "v2:256/3"), ("cafe", "v2:1024/4")]
         assert client.welcome.hosts[0].suggested_max_distance == 500_000
 
 

@@ -78,7 +78,7 @@ def test_a_host_without_labels_names_its_store(make_local, tmp_path):
     path = tmp_path / "not-there"
     daemon = make_local(
         f"[host a]\n[host b]\nhere = geo:u281zd\n[host c]\nhere_file = {path}\n"
-        f"[host d]\nhere_map = {path}\n[host e]\nrole = replica\n[host f]\nprofile = v1:wifi=64/2\n"
+        f"[host d]\nhere_map = {path}\n[host e]\nrole = replica\n[host f]\nprofile = v2:wifi=64/2\n"
         "[host g]\n"
     )
     with daemon.client() as client:
@@ -307,7 +307,7 @@ def test_a_deposit_without_the_labels_is_answered_with_a_note(make_daemon, rng, 
     path = tmp_path / "places"
     path.write_text("127.0.0.1 = place:counter, topic:tea\n")
     daemon = make_daemon(f"[host lobby]\nhere = {WIFI}, geo:u281zd\n[host bar]\nhere_map = {path}\n"
-                         "[host attic]\nprofile = v1:wifi=64/2\nhere = geo:u281zd\n")
+                         "[host attic]\nprofile = v2:wifi=64/2\nhere = geo:u281zd\n")
     with daemon.client() as away, daemon.administrator() as inside:
         def note(client, labels, **fields):
             return client.call(wire.deposit_of(rng, labels, **fields)).without_here
@@ -322,7 +322,7 @@ def test_a_deposit_without_the_labels_is_answered_with_a_note(make_daemon, rng, 
         assert counted() == 1
         assert note(inside, ["topic:a", WIFI]) and note(inside, ["topic:a"])
         assert not note(inside, ["topic:a", WIFI, "geo:u281zd"])
-        assert not note(inside, ["wifi:b"], host="attic", profile="v1:wifi=64/2")
+        assert not note(inside, ["wifi:b"], host="attic", profile="v2:wifi=64/2")
         assert counted() == 3
         twice = wire.deposit_of(rng, ["topic:b"])
         assert inside.call(twice).without_here and inside.call(twice).duplicate
@@ -502,7 +502,7 @@ def test_many_here_labels_are_counted(make_local, tmp_path):
     left out."""
     path = tmp_path / "here"
     path.write_text("geo:u281zd\n" + "".join(f"wifi:00:00:00:00:00:{i:02x}\n" for i in range(9)))
-    daemon = make_local(f"[host lobby]\nprofile = v1:wifi=320/2\nhere_file = {path}\n")
+    daemon = make_local(f"[host lobby]\nprofile = v2:wifi=320/2\nhere_file = {path}\n")
     code, _, err = cli(daemon, "deposit", "text")
     assert code == 0
     assert err == ("hearsay: at wifi:00:00:00:00:00:00, wifi:00:00:00:00:00:01, wifi:00:00:00:00:00:02 "

@@ -12,7 +12,7 @@ from hearsay_wire import WHOLE, pb
 from test_filters import is_excluded, slices_of
 
 LABELS = [f"wifi:ap{n}" for n in range(30)] + [f"topic:t{n}" for n in range(8)]
-PROFILES = [wire.PROFILE, "v1:512/4", "v1:wifi=256/2,geo=96/1,any=160/2"]
+PROFILES = [wire.PROFILE, "v2:512/4", "v2:wifi=256/2,geo=96/1,any=160/2"]
 OPEN = "[limits]\ndeposit_fill_max = 100%\nquery_fill_max = 100%\ndeposit_fill_min = 0%\n"
 
 
@@ -203,7 +203,7 @@ hood = campus
 hood = town
 [host odd]
 hood = campus
-profile = v1:1024/4
+profile = v2:1024/4
 """
 
 

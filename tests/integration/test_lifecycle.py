@@ -23,21 +23,21 @@ def deposit(rng, **fields):
 @pytest.mark.parametrize("durability", ["storage", "relaxed"])
 def test_restart_keeps_everything(make_daemon, rng, durability):
     """The same answers, ids, times and store id after a restart."""
-    daemon = make_daemon(f"durability = {durability}\n[host a]\n[host b]\nprofile = v1:256/3\n")
+    daemon = make_daemon(f"durability = {durability}\n[host a]\n[host b]\nprofile = v2:256/3\n")
     labels = [f"wifi:{n}" for n in range(40)]
     expected = pb.ON_STORAGE if durability == "storage" else pb.RELAXED
     queries = [
         wire.query_of(rng.sample(labels, 6), k=50, with_payload=True, metric=rng.choice([pb.BITS, pb.PHI]))
         for _ in range(20)
     ]
-    queries += [wire.query_of(rng.sample(labels, 6), k=50, profile="v1:256/3", host="b")]
+    queries += [wire.query_of(rng.sample(labels, 6), k=50, profile="v2:256/3", host="b")]
     with daemon.client() as client:
         bodies = [
             wire.deposit_of(rng, rng.sample(labels, 5), reach=rng.choice([600_000, wire.WHOLE]))
             for _ in range(200)
         ]
         bodies += [
-            wire.deposit_of(rng, rng.sample(labels, 5), "v1:256/3", host="b") for _ in range(50)
+            wire.deposit_of(rng, rng.sample(labels, 5), "v2:256/3", host="b") for _ in range(50)
         ]
         answers = client.pipeline(bodies)
         assert {a.deposited.durability for a in answers} == {expected}
@@ -291,7 +291,7 @@ def test_reload_of_a_wrong_file(make_daemon):
     [
         ("durability = relaxed\n", "durability"),
         ("[limits]\nframe = 128K\nk = 3\n", "frame"),
-        ("[host default]\nprofile = v1:256/4\n", "profile"),
+        ("[host default]\nprofile = v2:256/4\n", "profile"),
         ("[host other]\n", "host"),
     ],
 )

@@ -45,14 +45,14 @@ def same(client, reference, query):
 
 
 PROFILES = [
-    "v1:64/2",
-    "v1:256/4",
-    "v1:512/4",
+    "v2:64/2",
+    "v2:256/4",
+    "v2:512/4",
     wire.PROFILE,
-    "v1:1024/4",
-    "v1:4096/7",
-    "v1:wifi=256/2,geo=96/1,time=32/1,topic=96/2,joint(geo,time)=32/1",
-    "v1:any=201/3,wifi=100/2,joint(geo,time)=82/2,joint(topic,wifi)=1/1",
+    "v2:1024/4",
+    "v2:4096/7",
+    "v2:wifi=256/2,geo=96/1,time=32/1,topic=96/2,joint(geo,time)=32/1",
+    "v2:any=201/3,wifi=100/2,joint(geo,time)=82/2,joint(topic,wifi)=1/1",
 ]
 
 

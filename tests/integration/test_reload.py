@@ -209,19 +209,19 @@ def test_added_hosts_are_opened(make_daemon, rng, tmp_path):
     here = tmp_path / "here"
     here.write_text("geo:u281zd\n")
     more = (f"[host lobby]\n[host roof]\nhere_file = {here}\nmessages = 7\n"
-            "[host cellar]\nprofile = v1:256/3\nepoch_length = 1h\n")
+            "[host cellar]\nprofile = v2:256/3\nepoch_length = 1h\n")
     with daemon.client() as early:
         reload(daemon, more)
         daemon.wait_log("host roof is open")
         daemon.wait_log("host cellar is open")
         sent = wire.deposit_of(rng, ["a:b"], host="roof")
         early.call(sent)
-    deep = wire.deposit_of(rng, ["a:b"], profile="v1:256/3", host="cellar")
+    deep = wire.deposit_of(rng, ["a:b"], profile="v2:256/3", host="cellar")
     with daemon.client() as client:
         hosts = {host.name: host for host in client.welcome.hosts}
         assert list(hosts) == ["lobby", "roof", "cellar"]
         assert hosts["roof"].messages == 7 and list(hosts["roof"].here) == ["geo:u281zd"]
-        assert hosts["cellar"].profile == "v1:256/3"
+        assert hosts["cellar"].profile == "v2:256/3"
         client.call(deep)
         wire.wait_until(lambda: _has_epoch(daemon), "an epoch of the new host")
     with daemon.administrator() as administrator:
@@ -248,7 +248,7 @@ def test_hosts_that_need_a_restart(make_daemon, rng):
     for config, why in (("[host lobby]\n", "to remove a host needs a restart"),
                         ("[host roof]\n[host lobby]\n", "reorder hosts needs a restart"),
                         ("[host lobby]\n[host new]\n[host roof]\n", "behind the others"),
-                        ("[host lobby]\nprofile = v1:256/3\n[host roof]\n", "needs a restart")):
+                        ("[host lobby]\nprofile = v2:256/3\n[host roof]\n", "needs a restart")):
         reload(daemon, config, done=REFUSED + ".*" + why)
     daemon.configure("[host lobby]\n")
     daemon.restart()

@@ -11,7 +11,7 @@ import cli_runner
 import hearsay_wire as wire
 from hearsay_wire import pb
 
-PROFILE = "v1:wifi=256/2,geo=96/1,time=32/1,topic=97/2,joint(geo,time)=31/1"
+PROFILE = "v2:wifi=256/2,geo=96/1,time=32/1,topic=97/2,joint(geo,time)=31/1"
 CONFIG = f"[host here]\nprofile = {PROFILE}\n[host plain]\n"
 HERE = ["wifi:a4:2b:8c:01:02:03", "geo:u281zd", "time:2026-11-20T14", "topic:coffee"]
 
@@ -38,7 +38,7 @@ def test_published_and_taken(daemon, rng):
         client.call(sent)
         found = client.call(wire.query_of(HERE, profile=PROFILE)).results
         assert [(r.id, r.distance) for r in found] == [(sent.id, 0)]
-        refusal = client.refused(wire.query_of(HERE[:1], profile="v1:256/4"))
+        refusal = client.refused(wire.query_of(HERE[:1], profile="v2:256/4"))
         assert refusal.code == "PROFILE_MISMATCH"
 
 
@@ -75,7 +75,7 @@ def test_the_fullest_section_counts(daemon, rng, section):
 
 def test_the_fill_of_one_section_for_all_labels(make_daemon, rng):
     """Without named sections the refusal speaks of the filter."""
-    with make_daemon("[host plain]\nprofile = v1:512/4\n").client() as client:
+    with make_daemon("[host plain]\nprofile = v2:512/4\n").client() as client:
         refusal = client.refused(pb.Deposit(id=wire.new_id(rng), filter=b"\xff" * 64))
         assert refusal.error.message == "512 of 512 bits are set (100.0 %); at most 50.0 % are taken here"
         refusal = client.refused(pb.Deposit(id=wire.new_id(rng), filter=bytes(64)))
@@ -170,14 +170,14 @@ def test_profile_describes_sections(cli):
 @pytest.mark.parametrize(
     "arguments, words",
     [
-        (["v1:wifi=256/2,geo=96/1"], ["multiple of 64", "352"]),
-        (["v1:wifi=256/2,geo=256/0"], ['section "geo=256/0"', "d must be 1 to 32"]),
-        (["v1:wifi=256/2,wifi=256/2"], ['section "wifi=256/2"', "there already"]),
-        (["v1:geo=32/1,joint(geo,time)=32/1"], ['"joint(geo,time)=32/1"', "no section of its own"]),
+        (["v2:wifi=256/2,geo=96/1"], ["multiple of 64", "352"]),
+        (["v2:wifi=256/2,geo=256/0"], ['section "geo=256/0"', "d must be 1 to 32"]),
+        (["v2:wifi=256/2,wifi=256/2"], ['section "wifi=256/2"', "there already"]),
+        (["v2:geo=32/1,joint(geo,time)=32/1"], ['"joint(geo,time)=32/1"', "no section of its own"]),
         ([PROFILE, "--labels", "word=3"], ["word", "wifi, geo, time, topic"]),
         ([PROFILE, "--labels", "wifi=x"], ["wifi=x"]),
         ([PROFILE, "--labels", "0"], ["1000000"]),
-        (["v1:512/4", "--labels", "wifi=3"], ["wifi=3"]),
+        (["v2:512/4", "--labels", "wifi=3"], ["wifi=3"]),
         (["--labels", "wifi=3"], ["wifi=3"]),
     ],
 )
@@ -191,9 +191,9 @@ def test_profile_refusals(cli, arguments, words):
 @pytest.mark.parametrize(
     "profile, word",
     [
-        ("v1:wifi=256/2,geo=100/1", "356"),
-        ("v1:wifi=256/2,geo=256/99", 'section "geo=256/99"'),
-        ("v1:geo=32/1,joint(geo,time)=32/1", "any"),
+        ("v2:wifi=256/2,geo=100/1", "356"),
+        ("v2:wifi=256/2,geo=256/99", 'section "geo=256/99"'),
+        ("v2:geo=32/1,joint(geo,time)=32/1", "any"),
     ],
 )
 def test_configuration_names_the_section(make_daemon, profile, word):

@@ -459,7 +459,7 @@ def test_a_place_with_a_scan_of_the_access_point(make_web, tmp_path):
 def test_topics_of_other_letters(make_web):
     """Topics of all letters; a build without utf8proc (as for OpenWrt) refuses, and says which."""
     command = conftest.program(os.environ.get("HEARSAY", "build/client/hearsay"))
-    refused = subprocess.run([command, "context", "--profile", "v1:512/4", "--topic", "Café"],
+    refused = subprocess.run([command, "context", "--profile", "v2:512/4", "--topic", "Café"],
                              capture_output=True)
     web = make_web("cache = 0\n", "[host default]\nhere = place:bar\n")
     answer = web.leave("about coffee", t="CAFÉ")

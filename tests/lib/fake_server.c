@@ -182,7 +182,7 @@ struct msg_welcome fake_welcome(unsigned requests_in_flight)
     static const uint8_t store_id[LIMIT_ID_BYTES] = "0123456789abcde";
     static const struct hearsay_host_info hosts[] = {
         {.name = {"default", 7},
-         .profile = {"v1:512/4", 8},
+         .profile = {"v2:512/4", 8},
          .suggested_max_distance_ppm = 700000,
          .messages = 5000,
          .role = HEARSAY_ROLE_OWNER,
@@ -190,7 +190,7 @@ struct msg_welcome fake_welcome(unsigned requests_in_flight)
          .accept = HEARSAY_ACCEPT_REVIEW,
          .accept_until_ms = 99},
         {.name = {"upstairs", 8},
-         .profile = {"v1:256/4", 8},
+         .profile = {"v2:256/4", 8},
          .suggested_max_distance_ppm = 1000000,
          .role = HEARSAY_ROLE_OWNER,
          .evict = HEARSAY_EVICT_REJECT,

@@ -63,7 +63,7 @@ void fake_server_listen_many(struct fake_server *server, fake_script *script, vo
 /* Waits for the script to end, after the client has closed. Takes the socket away. */
 void fake_server_stop(struct fake_server *server);
 
-/* A Welcome with one host, "default", v1:512/4, suggested 0.7, and so many requests in flight. */
+/* A Welcome with one host, "default", v2:512/4, suggested 0.7, and so many requests in flight. */
 struct msg_welcome fake_welcome(unsigned requests_in_flight);
 
 /* Reads Hello, answers with that Welcome. False: the client is gone. */

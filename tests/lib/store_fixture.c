@@ -100,7 +100,7 @@ int store_try_open(struct store_fixture *fixture)
     if (code != 0) {
         return code;
     }
-    return fixture->persist->interface->add_host(fixture->persist, "default", "v1:512/4",
+    return fixture->persist->interface->add_host(fixture->persist, "default", "v2:512/4",
                                                  &fixture->host, profile, fixture->reason);
 }
 

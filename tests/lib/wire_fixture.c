@@ -254,7 +254,7 @@ static const struct hearsay_text sample_labels[] = {
 };
 static const struct hearsay_host_info sample_hosts[] = {
     {.name = SAMPLE_TEXT("default"),
-     .profile = SAMPLE_TEXT("v1:512/4"),
+     .profile = SAMPLE_TEXT("v2:512/4"),
      .suggested_max_distance_ppm = 700000,
      .messages = 100000,
      .bytes = UINT64_C(1) << 34,
@@ -265,7 +265,7 @@ static const struct hearsay_host_info sample_hosts[] = {
      .accept = HEARSAY_ACCEPT_CLOSED,
      .accept_until_ms = INT64_C(1789999999999)},
     {.name = SAMPLE_TEXT("b"),
-     .profile = SAMPLE_TEXT("v1:1024/4"),
+     .profile = SAMPLE_TEXT("v2:1024/4"),
      .suggested_max_distance_ppm = LIMIT_DISTANCE_PPM,
      .role = HEARSAY_ROLE_OWNER,
      .evict = HEARSAY_EVICT_REJECT,

@@ -53,7 +53,7 @@ static struct world world; /* too large for a stack */
 static struct profile some_profile(struct rng *rng)
 {
     static const uint32_t sizes[] = {1, 2, 3, 5, 7, 13, 31, 63, 79, 113, 127, 192, 255, 320};
-    char text[PROFILE_TEXT_MAX] = "v1:";
+    char text[PROFILE_TEXT_MAX] = "v2:";
     uint32_t sum = 0;
     uint32_t count = 1 + rng_below(rng, 6);
     struct profile profile;
@@ -391,7 +391,7 @@ static void check_ruled_out(const uint64_t *filter, double phi)
  */
 TEST(test_messages_without_bits_there_do_not_raise_a_bound)
 {
-    const char text[] = "v1:a=64/1,any=64/1";
+    const char text[] = "v2:a=64/1,any=64/1";
     const struct bits_kernels *kernels = bits_select(BITS_BEST);
     struct index_options options = {
         .alloc = alloc_system(), .profile = &world.profile, .kernels = kernels};

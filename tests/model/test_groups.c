@@ -302,12 +302,12 @@ static void live(struct model *model, struct groups *groups, struct luck *luck)
 
 TEST(test_comings_and_goings)
 {
-    static const char *const texts[] = {"v1:64/2",
-                                        "v1:512/4",
-                                        "v1:512/2",
-                                        "v1:1024/8",
-                                        "v1:wifi=480/2,any=32/1",
-                                        "v1:wifi=256/2,geo=96/1,time=32/1,any=128/2"};
+    static const char *const texts[] = {"v2:64/2",
+                                        "v2:512/4",
+                                        "v2:512/2",
+                                        "v2:1024/8",
+                                        "v2:wifi=480/2,any=32/1",
+                                        "v2:wifi=256/2,geo=96/1,time=32/1,any=128/2"};
     static const uint32_t limits[] = {1, 2, 5, 16, 32, GROUPS_MAX};
     static struct model model;
     struct luck luck = {0};
@@ -368,7 +368,7 @@ TEST(test_heavy_groups_stay_small)
     const uint64_t heavy = UINT64_C(0xff);
     const uint64_t apart = UINT64_C(0xff00);
     const uint64_t between = UINT64_C(0xf0f0);
-    const struct profile profile = profile_of("v1:64/2");
+    const struct profile profile = profile_of("v2:64/2");
     struct groups groups;
 
     assert_int_equal(groups_init(&groups, alloc_system(), &profile, 2), 0);
@@ -389,7 +389,7 @@ TEST(test_heavy_groups_stay_small)
 
 TEST(test_memory_runs_out)
 {
-    const struct profile profile = profile_of("v1:512/4");
+    const struct profile profile = profile_of("v2:512/4");
     struct fail_alloc fail;
     struct groups groups;
     size_t n = 0;

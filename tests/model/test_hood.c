@@ -156,7 +156,7 @@ static void live(struct world *world)
 
 TEST(test_exact_over_all_peers)
 {
-    static const char *const texts[] = {"v1:512/4", "v1:256/2", "v1:wifi=480/2,any=32/1"};
+    static const char *const texts[] = {"v2:512/4", "v2:256/2", "v2:wifi=480/2,any=32/1"};
     static const uint32_t limits[] = {1, 3, 8, 24};
     static struct world world;
 

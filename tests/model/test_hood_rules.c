@@ -27,7 +27,7 @@ static struct fixture *setup(uint32_t peers, uint32_t k)
 
     memset(&fixture, 0, sizeof fixture);
     rng_init(&fixture.world.rng);
-    hood_world_begin(&fixture.world, "v1:512/4", 8);
+    hood_world_begin(&fixture.world, "v2:512/4", 8);
     for (uint32_t p = 0; p < fixture.world.peer_count; p++) {
         groups_deinit(&fixture.world.peers[p].groups);
     }

@@ -17,14 +17,14 @@
 enum { WORDS = PROFILE_WORDS_MAX, GROUP = 8, ROUNDS = 20000 };
 
 static const char *const profiles[] = {
-    "v1:64/4",
-    "v1:512/4",
-    "v1:wifi=362/2,place=53/7,any=97/4",
-    "v1:wifi=320/2,place=79/8,any=113/3",
-    "v1:a=1/1,b=2/1,c=3/1,d=58/2",
-    ("v1:a=4/1,b=4/1,c=4/1,d=4/1,e=4/1,f=4/1,g=4/1,h=4/1,i=4/1,j=4/1,k=4/1,l=4/1,m=4/1,n=4/1,o=4/1,"
+    "v2:64/4",
+    "v2:512/4",
+    "v2:wifi=362/2,place=53/7,any=97/4",
+    "v2:wifi=320/2,place=79/8,any=113/3",
+    "v2:a=1/1,b=2/1,c=3/1,d=58/2",
+    ("v2:a=4/1,b=4/1,c=4/1,d=4/1,e=4/1,f=4/1,g=4/1,h=4/1,i=4/1,j=4/1,k=4/1,l=4/1,m=4/1,n=4/1,o=4/1,"
      "p=4/1"),
-    "v1:4096/4",
+    "v2:4096/4",
 };
 enum { PROFILES = sizeof profiles / sizeof profiles[0] };
 
@@ -457,7 +457,7 @@ static void check_small_sections(struct rng *rng, uint32_t *bounded, uint32_t *m
     uint32_t best = 0;
     struct similarity bound;
 
-    (void)snprintf(text, sizeof text, "v1:a=%u/1,b=%u/1,c=%u/1", (unsigned)bits[0],
+    (void)snprintf(text, sizeof text, "v2:a=%u/1,b=%u/1,c=%u/1", (unsigned)bits[0],
                    (unsigned)bits[1], (unsigned)(64 - bits[0] - bits[1]));
     const struct profile profile = make_profile(text);
     for (uint32_t s = 0; s < 2; s++) {

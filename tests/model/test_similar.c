@@ -167,7 +167,7 @@ static void new_index(struct world *world)
     char text[32];
     const char *reason = NULL;
 
-    snprintf(text, sizeof text, "v1:%u/1", world->bits);
+    snprintf(text, sizeof text, "v2:%u/1", world->bits);
     assert_int_equal(profile_parse(text, strlen(text), &world->profile, &reason), 0);
     struct index_options options = {.alloc = alloc_system(),
                                     .profile = &world->profile,

@@ -454,34 +454,34 @@ static void run_kernels(const char *profile, uint32_t most)
 
 TEST(test_few_bits)
 {
-    run_kernels("v1:64/2", 150);
+    run_kernels("v2:64/2", 150);
 }
 
 TEST(test_usual)
 {
-    run_kernels("v1:512/4", 300);
+    run_kernels("v2:512/4", 300);
 }
 
 TEST(test_sections)
 {
-    run_kernels("v1:wifi=256/2,topic=64/2,any=64/1", 200);
+    run_kernels("v2:wifi=256/2,topic=64/2,any=64/1", 200);
 }
 
 /* Different sections that are asked for may share a class; one section has a bit only. */
 TEST(test_many_sections)
 {
-    run_kernels("v1:wifi=100/2,topic=60/2,geo=63/1,time=32/1,any=1/1", 250);
+    run_kernels("v2:wifi=100/2,topic=60/2,geo=63/1,time=32/1,any=1/1", 250);
 }
 
 TEST(test_many_bits)
 {
-    run_kernels("v1:4096/4", 60);
+    run_kernels("v2:4096/4", 60);
 }
 
 /* More groups than one node has, with the best kernels only. */
 TEST(test_nodes)
 {
-    begin("v1:256/4", bits_select(BITS_BEST));
+    begin("v2:256/4", bits_select(BITS_BEST));
     live(QUERIES_MAX);
     end();
 }
@@ -489,7 +489,7 @@ TEST(test_nodes)
 /* Everybody wants everything: more hits than there is room for in a batch. */
 TEST(test_all_fit)
 {
-    begin("v1:64/2", bits_select(BITS_BEST));
+    begin("v2:64/2", bits_select(BITS_BEST));
     for (uint32_t i = 0; i < 300; i++) {
         add_one();
         standing_query_free(world.standing, world.asked[i].query);
@@ -515,7 +515,7 @@ TEST(test_memory_of_one)
 {
     enum { ALONE = 512, BLOCK_BYTES = 512 / 8 * BITS_BLOCK };
 
-    begin("v1:512/4", bits_select(BITS_BEST));
+    begin("v2:512/4", bits_select(BITS_BEST));
     const size_t empty = standing_bytes(world.standing);
     for (uint32_t i = 0; i < ALONE; i++) {
         struct asked *asked = &world.asked[world.count++];
@@ -595,7 +595,7 @@ TEST(test_alike)
 {
     enum { ALIKE = 600, MESSAGES = 5000, ROUNDS = 8 };
 
-    begin("v1:512/4", bits_select(BITS_BEST));
+    begin("v2:512/4", bits_select(BITS_BEST));
     rng_filter(&world.rng, 512, 25, world.places[0]);
     while (world.count < ALIKE) {
         ask_alike();

@@ -49,7 +49,10 @@ static bool is_excluded(const struct m_query *query, const uint8_t *id)
     }
     const XXH128_hash_t hash = XXH3_128bits_withSeed(id, MESSAGE_ID_BYTES, query->exclude_seed);
     for (uint64_t i = 0; i < query->exclude_hashes; i++) {
-        const uint64_t at = (hash.low64 + i * (hash.high64 | 1)) % bits;
+        const uint64_t by = 19 * i % 64;
+        const uint64_t turned =
+            by == 0 ? hash.high64 : hash.high64 << by | hash.high64 >> (64 - by);
+        const uint64_t at = (hash.low64 + turned) % bits;
         if ((query->exclude[at / 8] >> at % 8 & 1) == 0) {
             return false;
         }

@@ -141,9 +141,9 @@ static void configure(struct world *world)
     set(world, "daemon", "listen", "127.0.0.1:7117 local");
     config_add_host(&world->config, "alpha");
     config_add_host(&world->config, "beta");
-    set_host(world, "host alpha", "v1:512/4");
+    set_host(world, "host alpha", "v2:512/4");
     set_host(world, "host beta",
-             rng_chance(rng, 50) ? "v1:512/4" : "v1:geo=64/2,topic=128/2,any=64/1");
+             rng_chance(rng, 50) ? "v2:512/4" : "v2:geo=64/2,topic=128/2,any=64/1");
     if (rng_chance(rng, 80)) {
         set(world, "host alpha", "hood", "near");
         set(world, "host beta", "hood", rng_chance(rng, 80) ? "near" : "far");

@@ -165,7 +165,7 @@ static void begin_askers(void)
 /* Everybody has told everything before the first query. */
 static void begin_day(void)
 {
-    static const char profile[] = "v1:512/4";
+    static const char profile[] = "v2:512/4";
     const char *reason = NULL;
 
     SIM_CHECK(profile_parse(profile, strlen(profile), &campus.profile, &reason) == 0);

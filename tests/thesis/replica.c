@@ -296,7 +296,7 @@ static int measure_size(const struct options *options, const struct wordlist *li
     size_t most = 0;
     char text[PROFILE_TEXT_MAX];
 
-    snprintf(text, sizeof(text), "v1:%u/%u", trial.bits, trial.hashes);
+    snprintf(text, sizeof(text), "v2:%u/%u", trial.bits, trial.hashes);
     if (trial.kernels == NULL || bench_profile(text, &trial.profile) != 0) {
         return -1;
     }

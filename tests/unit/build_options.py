@@ -100,9 +100,9 @@ def without_utf8proc(folder):
     check_headers(folder / "root/usr/include", folder)
     hearsay = folder / "build/client/hearsay"  # the installed one would look for its library
     assert b"utf8proc_map" not in hearsay.read_bytes()
-    shown = run(hearsay, "context", "--profile", "v1:512/4", "--topic", " Two WORDS ")
+    shown = run(hearsay, "context", "--profile", "v2:512/4", "--topic", " Two WORDS ")
     assert "topic:two words" in shown, shown
-    refused = run(hearsay, "context", "--profile", "v1:512/4", "--topic", "Café", check=False)
+    refused = run(hearsay, "context", "--profile", "v2:512/4", "--topic", "Café", check=False)
     assert "Café" in refused and "built without utf8proc" in refused, refused
     check_uninstall(folder)
 

@@ -14,9 +14,9 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ("client", "daemon/config", "docs", "packaging", "proto", "tests/bench", "tests/integration", "tests/model",
            "tests/unit", "tests/vectors")
 ENDINGS = {".1", ".c", ".h", ".md", ".proto", ".py"}
-OTHER = {"v1:wifi=320/2,place=79/8,any=113/3", "v1:wifi=362/2,place=57/8,any=93/5"}  # no defaults any more
+OTHER = {"v2:wifi=320/2,place=79/8,any=113/3", "v2:wifi=362/2,place=57/8,any=93/5"}  # no defaults any more
 PLACES = {
-    "profile": re.compile(r"(v1:wifi=\d+/\d+,place=\d+/\d+,any=\d+/\d+)"),
+    "profile": re.compile(r"(v2:wifi=\d+/\d+,place=\d+/\d+,any=\d+/\d+)"),
     "distance": re.compile(r"^suggested_max_distance = ([\d.]+)$", re.MULTILINE),
     "levels": re.compile(r"ceil\(\((?:s|dBm|dbm) \+\s+(?:\* )?(\d+)\) / (\d+)\)"),
     "labels": re.compile(r"\bmost 32\b[^.]{0,60}?\bat most (\d+)(?:\*\*| labels)"),
@@ -45,7 +45,7 @@ def check(name, text, right):
 
 
 def self_test(right):
-    texts = {"v1:wifi=1/2,place=3/4,any=5/6": 1, right["profile"]: 0, "suggested_max_distance = 0.1\n": 1,
+    texts = {"v2:wifi=1/2,place=3/4,any=5/6": 1, right["profile"]: 0, "suggested_max_distance = 0.1\n": 1,
              "max(1, ceil((s + 1) / 2))": 1, "ceil((dBm +\n * 1) / 2)": 1, "at most 32 with at most 7 labels": 1,
              "**at most 32**, and only as long as all\nlabels are **at most 7**": 1}
     for text, count in texts.items():

@@ -59,7 +59,7 @@ void service_fixture_restart(struct service_fixture *fixture)
 int service_fixture_setup_stopped(void **state)
 {
     static const char text[] = "[host alpha]\nmessages = 1000\nbytes = 1M\n"
-                               "[host beta]\nprofile = v1:512/4\n";
+                               "[host beta]\nprofile = v2:512/4\n";
     struct service_fixture *fixture = calloc(1, sizeof(*fixture));
 
     assert_non_null(fixture);

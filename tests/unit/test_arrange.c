@@ -63,7 +63,7 @@ static int setup(void **state)
     memset(&fixture, 0, sizeof(fixture));
     fail_alloc_init(&fixture.alloc);
     fixture.config = (struct config_host){.name = "default"};
-    assert_int_equal(profile_parse("v1:64/2", 7, &fixture.config.profile, &reason), 0);
+    assert_int_equal(profile_parse("v2:64/2", 7, &fixture.config.profile, &reason), 0);
     for (uint32_t h = 0; h < HOSTS; h++) {
         assert_int_equal(host_init(&fixture.hosts[h], &fixture.config, h + 1, &fixture.alloc.alloc,
                                    bits_select(BITS_SCALAR), 7),

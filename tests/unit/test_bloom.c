@@ -21,17 +21,19 @@ TEST(test_sizes)
 /* Positions wrap at 64 bits before they are taken modulo the number of bits. */
 TEST(test_positions)
 {
-    struct hash128 hash = {.low64 = UINT64_C(0xfffffffffffffffe), .high64 = 4};
+    struct hash128 hash = {.low64 = UINT64_C(0xfffffffffffffffe), .high64 = 5};
 
-    assert_int_equal(bloom_position(hash, 0, 1000), UINT64_C(0xfffffffffffffffe) % 1000);
-    assert_int_equal(bloom_position(hash, 1, 1000), 3); /* 4 becomes 5; -2 + 5 */
-    assert_int_equal(bloom_position(hash, 2, 1000), 8);
+    assert_int_equal(bloom_position(hash, 0, 1000), 3); /* -2 + 5 */
+    assert_int_equal(bloom_position(hash, 1, 1000), ((5 << 19) - 2) % 1000);
+    assert_int_equal(bloom_position(hash, 2, 1000), ((UINT64_C(5) << 38) - 2) % 1000);
     for (uint32_t m = 1; m <= M_MAX; m++) {
         assert_true(bloom_position(hash, m, m) < m);
     }
     assert_int_equal(bloom_position(hash, 31, 1), 0);
-    hash = (struct hash128){.low64 = 10, .high64 = 0}; /* a step of 0 becomes 1 */
-    assert_int_equal(bloom_position(hash, 7, 64), 17);
+    /* what leaves the upper end comes in at the lower one; i = 64 turns once around */
+    hash = (struct hash128){.low64 = 10, .high64 = UINT64_C(1) << 63};
+    assert_int_equal(bloom_position(hash, 1, 1 << 20), 10 + (1 << 18));
+    assert_int_equal(bloom_position(hash, 64, 64), bloom_position(hash, 0, 64));
 }
 
 /* For every m: each bit alone, at its place in the stored form, and back. */

@@ -16,7 +16,7 @@
 #include <string.h>
 
 enum { BITS = 512, WORDS = BITS / 64, BYTES = BITS / 8 };
-#define PROFILE "v1:512/4"
+#define PROFILE "v2:512/4"
 
 static struct rng rng;
 
@@ -369,7 +369,7 @@ TEST(test_a_circle_has_room_for_some)
     assert_int_equal(circle_new("campus", PROFILE, &circle), 0);
     for (uint32_t p = 0; p < CIRCLE_PEERS_MAX; p++) {
         name_peer(p, name);
-        word.profile.text = p % 2 == 0 ? PROFILE : "v1:256/4";
+        word.profile.text = p % 2 == 0 ? PROFILE : "v2:256/4";
         assert_true(circle_hear(circle, name, &word, 0, 5000));
     }
     assert_false(circle_hear(circle, "late", &word, 0, 5000));

@@ -95,7 +95,7 @@ static void lose_the_head_at(struct world *world, uint64_t place)
     *world = (struct world){.cursor = {.store_id = {1}, .seq = 5, .term = 7, .head = place}};
     assert_int_equal(uv_loop_init(&world->loop), 0);
     claim_init(&world->claim, &world->loop, NULL, "ap1", &world->cursor, &events, NULL);
-    claim_begin(&world->claim, "v1:512/4", false, false, &nobody_before);
+    claim_begin(&world->claim, "v2:512/4", false, false, &nobody_before);
     assert_int_equal(hub.expected_place, place);
     world->claim.keeper.done(&world->claim, HEAD_REFUSED, &(struct head){.place = 0});
     assert_int_equal(hub.rewound, 1);
@@ -110,7 +110,7 @@ static void restore(struct world *world, const struct head *found, const struct 
     *world = (struct world){.cursor = {.store_id = {1}, .term = 7}};
     assert_int_equal(uv_loop_init(&world->loop), 0);
     claim_init(&world->claim, &world->loop, NULL, "ap1", &world->cursor, &events, NULL);
-    claim_begin(&world->claim, "v1:512/4", true, false, before);
+    claim_begin(&world->claim, "v2:512/4", true, false, before);
     world->claim.keeper.done(&world->claim, HEAD_FOUND, found);
     assert_int_equal(hub.restores, 1);
     claim_restored(&world->claim);
@@ -138,7 +138,7 @@ TEST(test_a_lost_place_is_never_expected_again)
     lose_the_head_at(&world, 100);
     world.claim.keeper.done(&world.claim, HEAD_FAILED, &(struct head){.error = "no answer"});
     claim_end(&world.claim);
-    claim_begin(&world.claim, "v1:512/4", false, false, &nobody_before);
+    claim_begin(&world.claim, "v2:512/4", false, false, &nobody_before);
     assert_int_equal(hub.expected_place, CURSOR_HEAD_LOST);
     world.claim.keeper.done(&world.claim, HEAD_REFUSED, &other);
     assert_int_equal(hub.reads, 1);
@@ -174,7 +174,7 @@ TEST(test_an_acknowledgement_that_was_lost)
 TEST(test_a_taking_over_whose_acknowledgement_was_lost)
 {
     const struct head before = {
-        .place = 100, .store_id = {2}, .term = 8, .as_of_ms = 500, .profile = "v1:512/4"};
+        .place = 100, .store_id = {2}, .term = 8, .as_of_ms = 500, .profile = "v2:512/4"};
     const struct head own = {.place = 101, .store_id = {1}, .term = 9, .as_of_ms = 1000};
     struct world world;
 
@@ -182,7 +182,7 @@ TEST(test_a_taking_over_whose_acknowledgement_was_lost)
     world.claim.keeper.done(&world.claim, HEAD_FOUND, &before);
     assert_int_equal(hub.expected_place, 100);
     claim_end(&world.claim);
-    claim_begin(&world.claim, "v1:512/4", false, true, &nobody_before);
+    claim_begin(&world.claim, "v2:512/4", false, true, &nobody_before);
     world.claim.keeper.done(&world.claim, HEAD_FOUND, &own);
     assert_int_equal(hub.expected_place, 101);
     world.claim.keeper.done(&world.claim, HEAD_ACCEPTED, &(struct head){.place = 102});
@@ -198,7 +198,7 @@ TEST(test_a_taking_over_whose_acknowledgement_was_lost)
 TEST(test_only_the_store_of_before_is_silent_for_sure)
 {
     const struct head head = {
-        .place = 100, .store_id = {2}, .term = 8, .as_of_ms = 500, .profile = "v1:512/4"};
+        .place = 100, .store_id = {2}, .term = 8, .as_of_ms = 500, .profile = "v2:512/4"};
     struct world world;
 
     for (unsigned is_other = 0; is_other < 2; is_other++) {
@@ -225,7 +225,7 @@ TEST(test_who_is_silent)
         {{.place = 101, .store_id = {3}, .as_of_ms = 500}, false},
     };
     const struct head head = {
-        .place = 100, .store_id = {2}, .term = 8, .as_of_ms = 500, .profile = "v1:512/4"};
+        .place = 100, .store_id = {2}, .term = 8, .as_of_ms = 500, .profile = "v2:512/4"};
     struct world world;
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

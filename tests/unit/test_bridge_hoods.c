@@ -8,7 +8,7 @@
 #include "client/bridge/wire/inner.h"
 #include "tests/lib/check.h"
 
-#define PROFILE "v1:512/4"
+#define PROFILE "v2:512/4"
 
 typedef void wire_take(void *context, const struct wire_message *message);
 

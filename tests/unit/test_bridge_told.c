@@ -14,7 +14,7 @@
 #include <string.h>
 
 enum { BITS = 512, WORDS = BITS / 64, BYTES = BITS / 8 };
-#define PROFILE "v1:512/4"
+#define PROFILE "v2:512/4"
 
 static struct rng rng;
 
@@ -130,7 +130,7 @@ TEST(test_many_deltas_make_a_full_word_due)
 /* A group says for each section of the profile how many bits its filters have set there. */
 TEST(test_wrong_groups_are_not_told)
 {
-    const struct profile profile = profile_of("v1:wifi=320/2,any=192/3");
+    const struct profile profile = profile_of("v2:wifi=320/2,any=192/3");
     struct stored filter = random_filter();
     const struct hearsay_summary_group right = {.union_filter = {filter.bytes, BYTES},
                                                 .least = {0, 3},
@@ -168,7 +168,7 @@ TEST(test_wrong_groups_are_not_told)
 /* A message that a union has, with another number of bits in a section, is told as a new group. */
 TEST(test_ranges_by_section_are_told)
 {
-    const struct profile profile = profile_of("v1:wifi=320/2,any=192/3");
+    const struct profile profile = profile_of("v2:wifi=320/2,any=192/3");
     struct hearsay_summary_group out[GROUPS_MAX];
     struct msg_peer_summary word;
     uint64_t filter[WORDS] = {0};

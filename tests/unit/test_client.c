@@ -34,7 +34,7 @@ static void fill_deposit(struct hearsay_deposit *deposit, struct hearsay_receipt
                          struct hearsay_filter *filter)
 {
     const char *label = "topic:tea";
-    assert_int_equal(encode_labels("v1:512/4", NULL, &label, 1, filter, NULL), 0);
+    assert_int_equal(encode_labels("v2:512/4", NULL, &label, 1, filter, NULL), 0);
     hearsay_deposit_init(deposit, receipt);
     deposit->filter = hearsay_filter_bytes(filter);
     deposit->payload = hearsay_bytes("hello", 5);

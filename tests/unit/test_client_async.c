@@ -334,7 +334,7 @@ TEST(test_requests)
 
     hearsay_query_init(&query);
     assert_int_equal(hearsay_submit_watch(client, &query, 5, &ticket, NULL), HEARSAY_ERR_ARGUMENT);
-    assert_int_equal(encode_labels("v1:512/4", NULL, &label, 1, &filter, NULL), 0);
+    assert_int_equal(encode_labels("v2:512/4", NULL, &label, 1, &filter, NULL), 0);
     part = (struct hearsay_query_part){.filter = hearsay_filter_bytes(&filter)};
     query.parts = &part;
     query.part_count = 1;
@@ -454,7 +454,7 @@ TEST(test_watch_without_number)
     fake_server_listen(&server, script_answers, &heard);
     struct hearsay *client = begin(server.path, false);
     assert_int_equal(finish(client, &error), HEARSAY_OK);
-    assert_int_equal(encode_labels("v1:512/4", NULL, &label, 1, &filter, NULL), 0);
+    assert_int_equal(encode_labels("v2:512/4", NULL, &label, 1, &filter, NULL), 0);
     hearsay_query_init(&query);
     part = (struct hearsay_query_part){.filter = hearsay_filter_bytes(&filter)};
     query.parts = &part;

@@ -158,7 +158,7 @@ static int on_prepare(void *context, struct hearsay *server, struct hearsay_quer
         error->status = told->prepare_status;
         return told->prepare_status;
     }
-    assert_int_equal(encode_labels("v1:512/4", NULL, &label, 1, &told->filter, error), 0);
+    assert_int_equal(encode_labels("v2:512/4", NULL, &label, 1, &told->filter, error), 0);
     told->part.filter = hearsay_filter_bytes(&told->filter);
     query->parts = &told->part;
     query->part_count = 1;

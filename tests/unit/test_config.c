@@ -75,7 +75,7 @@ TEST(test_finish_fills_in)
     char profile[PROFILE_TEXT_MAX];
 
     profile_print(&config.hosts[0].profile, profile);
-    assert_string_equal(profile, "v1:wifi=362/2,place=53/7,any=97/4");
+    assert_string_equal(profile, "v2:wifi=362/2,place=53/7,any=97/4");
     assert_int_equal(config.hosts[0].profile_line, 0);
     assert_int_equal(config.hosts[0].suggested_max_distance_ppm, 772500);
     assert_int_equal(config.hosts[0].messages_max, 100000);
@@ -251,7 +251,7 @@ static const struct key_case key_cases[] = {
      "`hello_timeout` must be from 1s to 5m; not 301s"},
     {"limits", "idle_timeout", "0", "0", "7d1", "`idle_timeout` " TIME_WANTED "; not `7d1`"},
     {"limits", "idle_timeout", "0s", "0", "8d", "`idle_timeout` must be from 0 to 7d; not 8d"},
-    {"host h", "profile", "v1:1024/3", "v1:1024/3", "v1:511/4", "`profile`: `v1:511/4` is not a "},
+    {"host h", "profile", "v2:1024/3", "v2:1024/3", "v2:511/4", "`profile`: `v2:511/4` is not a "},
     {"host h", "suggested_max_distance", "0.850", "0.85", "0.8500001",
      "`suggested_max_distance` must be a distance with at most 6 decimal places, such as 0.85; not "
      "`0.8500001`"},
@@ -622,15 +622,15 @@ TEST(test_here_that_fills_a_section)
         {"[host lobby]\nhere = place:a, place:b, place:c, place:d, place:e, place:f, place:g, "
          "place:h\n",
          " bits of the section place, and a deposit with more than 50.0 % is refused"},
-        {"[host lobby]\nprofile = v1:64/8\nhere = a:a, a:b, a:c, a:d, a:e, a:f, a:g, a:h\n",
+        {"[host lobby]\nprofile = v2:64/8\nhere = a:a, a:b, a:c, a:d, a:e, a:f, a:g, a:h\n",
          " of 64 bits, and"},
-        {"[host lobby]\nprofile = v1:64/8\nhere = "
+        {"[host lobby]\nprofile = v2:64/8\nhere = "
          "wifi:a4:2b:8c:01:02:01, wifi:a4:2b:8c:01:02:02, "
          "wifi:a4:2b:8c:01:02:03, wifi:a4:2b:8c:01:02:04\nhere = "
          "wifi:a4:2b:8c:01:02:05, wifi:a4:2b:8c:01:02:06, "
          "wifi:a4:2b:8c:01:02:07, wifi:a4:2b:8c:01:02:08\n",
          NULL},
-        {"[host lobby]\nprofile = v1:place=64/4\nhere = b:a, b:b, place:c\n", NULL},
+        {"[host lobby]\nprofile = v2:place=64/4\nhere = b:a, b:b, place:c\n", NULL},
         {"[limits]\ndeposit_fill_max = 100%\n"
          "[host lobby]\nhere = place:a, place:b, place:c, place:d, place:e, place:f, place:g, "
          "place:h\n",

@@ -94,7 +94,7 @@ static const struct {
      "log_level, clock_patience, moderation_log_keep"},
     {"[daemon]\nttl_max = 1d\n",
      "t.conf:2: `ttl_max` does not belong into [daemon] but into [limits]"},
-    {"[limits]\nprofile = v1:512/4\n",
+    {"[limits]\nprofile = v2:512/4\n",
      "t.conf:2: `profile` does not belong into [limits] but into [host NAME]"},
     {"[limits]\nk = 5\n\nk = 5\n", "t.conf:4: `k` is set in line 2 already"},
     {"[limits]\nk = 5\n[daemon]\n[limits]\nk = 5\n", "t.conf:5: `k` is set in line 2 already"},
@@ -242,7 +242,7 @@ TEST(test_host_count)
 
 TEST(test_profile_line)
 {
-    assert_int_equal(parse("[host a]\n\nprofile = v1:256/2\n[host b]\n"), 0);
+    assert_int_equal(parse("[host a]\n\nprofile = v2:256/2\n[host b]\n"), 0);
     assert_int_equal(config.hosts[0].profile_line, 3);
     assert_int_equal(config.hosts[0].profile.bits, 256);
     assert_int_equal(config.hosts[1].profile_line, 0);
@@ -458,7 +458,7 @@ TEST(test_round_trip)
         "[daemon]\ndata = /d\nlisten = [::1]:7117\nlisten = 127.0.0.1:7117\n",
         "[limits]\nframe = 5000\npayload = 0\ncache = 0\nidle_timeout = 0\nttl_max = 25h\n",
         "[limits]\nsession_output = 200001\nframe = 5K\npayload = 1\nquery_fill_max = 12.3456%\n",
-        "[host b]\nprofile = v1:64/1\nsuggested_max_distance = 0.123456\n[host a]\nbytes = 5M\n",
+        "[host b]\nprofile = v2:64/1\nsuggested_max_distance = 0.123456\n[host a]\nbytes = 5M\n",
     };
 
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
@@ -543,15 +543,15 @@ static const struct {
      "remove or reorder hosts needs a restart"},
     {"[daemon]\ndata = /d\nadmin_group = ops\n",
      "t.conf:3: `admin_group` changed to ops, which needs a restart"},
-    {"[daemon]\ndata = /d\n[limits]\nk = 5\n[host a]\nmessages = 3\n[host b]\nprofile = v1:64/4\n",
-     "t.conf:8: [host b]: `profile` changed from v1:wifi=362/2,place=53/7,any=97/4 to v1:64/4, "
+    {"[daemon]\ndata = /d\n[limits]\nk = 5\n[host a]\nmessages = 3\n[host b]\nprofile = v2:64/4\n",
+     "t.conf:8: [host b]: `profile` changed from v2:wifi=362/2,place=53/7,any=97/4 to v2:64/4, "
      "which needs "
      "a restart"},
     {"[daemon]\ndata = /d\n[host b]\n[host a]\n",
      "t.conf:3: [host b] stands where [host a] was: put hosts that are added behind the others; to "
      "remove or reorder hosts needs a restart"},
-    {"[daemon]\ndata = /d\n[host a]\n[host b]\nprofile = v1:256/4\n",
-     "t.conf:5: [host b]: `profile` changed from v1:wifi=362/2,place=53/7,any=97/4 to v1:256/4, "
+    {"[daemon]\ndata = /d\n[host a]\n[host b]\nprofile = v2:256/4\n",
+     "t.conf:5: [host b]: `profile` changed from v2:wifi=362/2,place=53/7,any=97/4 to v2:256/4, "
      "which "
      "needs a restart"},
 };
@@ -617,7 +617,7 @@ TEST(test_mutations)
     static const char valid[] =
         "# one of each kind\n[daemon]\ndata = /srv/x\nlisten = 127.0.0.1:1\nlisten = [::1]:2\n"
         "listen = /run/x\ndurability = relaxed\n\n[limits]\nframe = 64K\nquery_fill_max = 87.5%\n"
-        "ttl_max = 9d\n; comment\nk = 7\n[host a]\nprofile = v1:256/4\n"
+        "ttl_max = 9d\n; comment\nk = 7\n[host a]\nprofile = v2:256/4\n"
         "suggested_max_distance = 0.75\n[host b]\nmessages = 5\n";
     char text[1024];
     struct rng rng;

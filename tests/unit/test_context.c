@@ -21,7 +21,7 @@ static struct profile profile_of(const char *text)
 /* The filter is that of core, byte for byte; order and repetition of labels do not matter. */
 TEST(test_filter)
 {
-    struct profile profile = profile_of("v1:512/4");
+    struct profile profile = profile_of("v2:512/4");
     const char *labels[] = {"wifi:a", "topic:tea"};
     const char *others[] = {"topic:tea", "wifi:a", "wifi:a"};
     struct hearsay_filter filter;
@@ -35,7 +35,7 @@ TEST(test_filter)
     for (size_t i = 0; i < 2; i++) {
         struct hash128 hash = hash_label(labels[i], strlen(labels[i]));
         for (uint32_t j = 0; j < 4; j++) {
-            uint32_t position = bloom_position(hash, j, 512);
+            uint32_t position = bloom_position(hash, j, 512); /* these are different */
             expected[position / 8] |= (uint8_t)(1u << position % 8);
         }
     }
@@ -46,7 +46,7 @@ TEST(test_filter)
 TEST(test_many)
 {
     enum { MANY = 200 };
-    struct profile profile = profile_of("v1:a=64/1,b=64/1");
+    struct profile profile = profile_of("v2:a=64/1,b=64/1");
     char texts[MANY][8];
     const char *labels[MANY];
     for (size_t i = 0; i < MANY; i++) {
@@ -75,7 +75,7 @@ TEST(test_many)
 /* Each mistake is named, and the filter stays as it was. */
 TEST(test_mistakes)
 {
-    struct profile profile = profile_of("v1:64/1");
+    struct profile profile = profile_of("v2:64/1");
     struct hearsay_filter filter;
     struct hearsay_error error;
     memset(&filter, 7, sizeof(filter));
@@ -103,7 +103,7 @@ TEST(test_mistakes)
 /* A label without a section: its attribute is named, and the sections that there are. */
 TEST(test_no_section)
 {
-    struct profile profile = profile_of("v1:wifi=32/1,geo=16/1,joint(geo,wifi)=16/1");
+    struct profile profile = profile_of("v2:wifi=32/1,geo=16/1,joint(geo,wifi)=16/1");
     const char *labels[] = {"wifi:a", "geo:b", "word:c:d"};
     struct hearsay_filter filter;
     struct hearsay_error error;
@@ -119,7 +119,7 @@ TEST(test_no_section)
 /* More labels than a joint section pairs. */
 TEST(test_crowded)
 {
-    struct profile profile = profile_of("v1:any=32/1,joint(a,b)=32/1");
+    struct profile profile = profile_of("v2:any=32/1,joint(a,b)=32/1");
     static char texts[300][16];
     const char *labels[300];
     struct hearsay_filter filter;
@@ -140,12 +140,12 @@ TEST(test_profile_text)
     const char *label = "a:b";
     struct hearsay_filter filter;
     struct hearsay_error error;
-    assert_int_equal(encode_labels("v1:64/32", NULL, &label, 1, &filter, &error), 0);
+    assert_int_equal(encode_labels("v2:64/32", NULL, &label, 1, &filter, &error), 0);
     assert_int_equal(filter.byte_count, 8);
     assert_int_equal(encode_labels("v9:64/32", NULL, &label, 1, &filter, &error),
                      HEARSAY_ERR_ARGUMENT);
     assert_non_null(strstr(error.sentence, "v9:64/32"));
-    assert_int_equal(encode_labels("v1:a=32/1,b=32/0", NULL, &label, 1, &filter, &error),
+    assert_int_equal(encode_labels("v2:a=32/1,b=32/0", NULL, &label, 1, &filter, &error),
                      HEARSAY_ERR_ARGUMENT);
     assert_non_null(strstr(error.sentence, "section \"b=32/0\": d must be 1 to 32"));
 }

@@ -120,7 +120,7 @@ static uint32_t set_from(const struct hearsay_filter *filter, uint32_t first)
 TEST(test_pairs)
 {
     /* Whose joint bits, from 128 on, are so many that the two of a pair do not collide. */
-    static const char profile[] = "v1:geo=64/1,time=64/1,joint(geo,time)=3968/2";
+    static const char profile[] = "v2:geo=64/1,time=64/1,joint(geo,time)=3968/2";
     enum { LABELS = 8 };
     struct hearsay_context *context = new_context();
     assert_int_equal(hearsay_context_add_position(context, 48.1497, 11.5678, NULL), HEARSAY_OK);
@@ -299,7 +299,7 @@ TEST(test_here)
     static const struct hearsay_text here[] = {
         {"place:a", 7}, {"wifi:b", 6}, {"no label", 8}, {"topic:c", 7}, {"wifi:b", 6}};
     struct hearsay_host host = {
-        .name = "h", .profile = "v1:place=64/2,wifi=64/2", .here = here, .here_count = 5};
+        .name = "h", .profile = "v2:place=64/2,wifi=64/2", .here = here, .here_count = 5};
     struct hearsay_context *context = new_context();
     assert_int_equal(hearsay_context_add_label(context, "wifi:b", NULL), HEARSAY_OK);
     assert_int_equal(hearsay_context_add_here(context, &host, NULL), HEARSAY_OK);
@@ -309,7 +309,7 @@ TEST(test_here)
     assert_string_equal(labels[1], "place:a");
     host.profile = "v9:what";
     assert_int_equal(hearsay_context_add_here(context, &host, NULL), HEARSAY_OK);
-    host.profile = "v1:64/2";
+    host.profile = "v2:64/2";
     assert_int_equal(hearsay_context_add_here(context, &host, NULL), HEARSAY_OK);
     assert_int_equal(count_of(context), 3); /* topic:c */
     hearsay_context_free(context);
@@ -377,7 +377,7 @@ static size_t wifi_beside(const char *profile, size_t own_count)
 /* Access points of the here labels take the room that is left in their section, and are whole. */
 TEST(test_here_gives_way)
 {
-    static const char sections[] = "v1:wifi=320/2,any=192/3";
+    static const char sections[] = "v2:wifi=320/2,any=192/3";
 
     assert_int_equal(wifi_beside(sections, 0), 18);
     assert_int_equal(wifi_beside(sections, 64), 64 + 18);
@@ -385,17 +385,17 @@ TEST(test_here_gives_way)
     assert_int_equal(wifi_beside(sections, 93), 96);
     assert_int_equal(wifi_beside(sections, 94), 94);
     assert_int_equal(wifi_beside(sections, 200), 200); /* what the device has sensed stays */
-    assert_int_equal(wifi_beside("v1:1024/2", 0), 18);
-    assert_int_equal(wifi_beside("v1:512/4", 70), 70 + 3); /* 76, and the two others count */
-    assert_int_equal(wifi_beside("v1:wifi=1/2,any=63/3", 0), 0);
-    assert_int_equal(wifi_beside("v1:place=32/2,topic=32/2", 0), 0);
+    assert_int_equal(wifi_beside("v2:1024/2", 0), 18);
+    assert_int_equal(wifi_beside("v2:512/4", 70), 70 + 3); /* 76, and the two others count */
+    assert_int_equal(wifi_beside("v2:wifi=2/2,any=62/3", 0), 0);
+    assert_int_equal(wifi_beside("v2:place=32/2,topic=32/2", 0), 0);
 }
 
 /* What an access point has in the context already takes no room again. */
 TEST(test_here_of_a_known_access_point)
 {
     struct hearsay_context *context = new_context();
-    struct hearsay_host host = host_with_scan("v1:wifi=15/1,any=49/1"); /* 9 labels */
+    struct hearsay_host host = host_with_scan("v2:wifi=15/1,any=49/1"); /* 9 labels */
     static const char *const own[] = {"wifi:10:22:33:44:01:07", "wifi:10:22:33:44:01:07@2",
                                       "wifi:a0", "wifi:a1"};
 

@@ -17,7 +17,7 @@
 enum { PAIRS = 4000, BOUND_PPM = 772500 };
 
 /* The default profile. The attribute geo has no section of its own there. */
-static const char profile_text[] = "v1:wifi=362/2,place=53/7,any=97/4";
+static const char profile_text[] = "v2:wifi=362/2,place=53/7,any=97/4";
 
 static const double pi = 3.14159265358979323846;
 static const double metres_a_degree = 111194.9;

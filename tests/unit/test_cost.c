@@ -106,7 +106,7 @@ static void make_id(uint32_t number, uint8_t *out)
 
 static int setup(void **state)
 {
-    static const char text[] = "v1:512/4";
+    static const char text[] = "v2:512/4";
     static struct profile profile;
     const char *reason = NULL;
     uint64_t filter[8] = {0};

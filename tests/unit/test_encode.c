@@ -12,7 +12,7 @@
 #include "tests/lib/rng.h"
 
 static const char *const full_profile =
-    "v1:wifi=256/2,geo=96/1,time=32/1,topic=96/2,joint(geo,time)=32/1";
+    "v2:wifi=256/2,geo=96/1,time=32/1,topic=96/2,joint(geo,time)=32/1";
 
 static struct profile profile_of(const char *text)
 {
@@ -47,13 +47,16 @@ static void set_expected(uint64_t *filter, uint32_t first, uint32_t bits, uint32
     if (with != NULL) {
         b = hash_label(with, strlen(with));
     }
+    bool taken[PROFILE_BITS_MAX] = {false};
     for (uint32_t i = 0; i < hashes; i++) {
-        uint64_t value = a.low64 + i * (a.high64 | 1);
+        uint64_t value = bloom_value(a, i) ^ (with != NULL ? bloom_value(b, i) : 0);
+        uint32_t position = (uint32_t)(value % bits);
 
-        if (with != NULL) {
-            value ^= b.low64 + i * (b.high64 | 1);
+        while (taken[position]) {
+            position = (position + 1) % bits;
         }
-        bloom_set(filter, first + (uint32_t)(value % bits));
+        taken[position] = true;
+        bloom_set(filter, first + position);
     }
 }
 
@@ -129,7 +132,7 @@ TEST(test_all_pairs)
             set_expected(expected, 440, 72, 2, labels[g], labels[t]);
         }
     }
-    check_filter("v1:any=440/3,joint(geo,time)=72/2", labels, 6, expected);
+    check_filter("v2:any=440/3,joint(geo,time)=72/2", labels, 6, expected);
 }
 
 /* One label may stand in several joint sections, on either side. */
@@ -144,7 +147,7 @@ TEST(test_several_joint_sections)
     set_expected(expected, 20, 20, 2, labels[2], labels[0]); /* joint(a,b) */
     set_expected(expected, 20, 20, 2, labels[3], labels[0]);
     set_expected(expected, 40, 24, 1, labels[0], labels[1]); /* joint(b,c) */
-    check_filter("v1:any=20/1,joint(a,b)=20/2,joint(b,c)=24/1", labels, 4, expected);
+    check_filter("v2:any=20/1,joint(a,b)=20/2,joint(b,c)=24/1", labels, 4, expected);
 }
 
 /* A refusal changes nothing, and what follows it is added as if it had not been. */
@@ -171,7 +174,7 @@ TEST(test_refusals_change_nothing)
 /* 256 different candidates, and known ones again; the next new one is too many. */
 TEST(test_crowded)
 {
-    const struct profile profile = profile_of("v1:any=480/4,joint(a,b)=32/1");
+    const struct profile profile = profile_of("v2:any=480/4,joint(a,b)=32/1");
     uint64_t filter[8];
     uint64_t before[8];
     struct encoder encoder;
@@ -218,7 +221,7 @@ static void check_remainder(uint64_t value, uint32_t bits)
     char text[64];
     char label[2 + sizeof value] = "a:";
 
-    (void)snprintf(text, sizeof text, "v1:b=%u/1,a=%u/2", other, bits);
+    (void)snprintf(text, sizeof text, "v2:b=%u/1,a=%u/%u", other, bits, bits == 1 ? 1 : 2);
     const struct profile profile = profile_of(text);
     memcpy(label + 2, &value, sizeof value);
     encoder_begin_with(&encoder, &profile, &chosen);
@@ -245,10 +248,48 @@ TEST(test_remainders_at_the_edges)
     }
 }
 
+/*
+ * Each label sets as many bits as its section has hashes, in small and in full sections too, and
+ * each pair of labels likewise: else a label of one bit would be near to whoever has this bit.
+ */
+TEST(test_each_label_sets_all_its_bits)
+{
+    static const struct {
+        const char *profile;
+        const char *attributes[2];
+        uint32_t first, bits, hashes;
+    } rows[] = {
+        {"v2:wifi=362/2,place=53/7,any=97/4", {"place"}, 362, 53, 7},
+        {"v2:wifi=362/2,place=53/7,any=97/4", {"topic"}, 415, 97, 4},
+        {"v2:wifi=362/2,place=53/7,any=97/4", {"wifi"}, 0, 362, 2},
+        {"v2:64/32", {"topic"}, 0, 64, 32},
+        {"v2:a=32/32,b=32/1", {"a"}, 0, 32, 32},
+        {"v2:p=20/1,q=20/1,joint(p,q)=24/5", {"p", "q"}, 40, 24, 5},
+    };
+
+    for (size_t r = 0; r < sizeof rows / sizeof rows[0]; r++) {
+        const struct profile profile = profile_of(rows[r].profile);
+        const size_t count = rows[r].attributes[1] == NULL ? 1 : 2;
+
+        for (uint32_t n = 0; n < 5000; n++) {
+            char texts[2][32];
+            const char *labels[] = {texts[0], texts[1]};
+            uint64_t filter[PROFILE_WORDS_MAX];
+
+            for (size_t i = 0; i < count; i++) {
+                (void)snprintf(texts[i], sizeof texts[i], "%s:%u", rows[r].attributes[i], n);
+            }
+            encode(&profile, labels, count, filter);
+            assert_int_equal(bloom_union_count_range(filter, filter, rows[r].first, rows[r].bits),
+                             rows[r].hashes);
+        }
+    }
+}
+
 /* Filters can be read at any time; what is added later is in the next one. */
 TEST(test_ends_more_than_once)
 {
-    const struct profile profile = profile_of("v1:512/4");
+    const struct profile profile = profile_of("v2:512/4");
     const char *labels[] = {"wifi:a", "wifi:b"};
     uint64_t expected[8], filter[8];
     struct encoder encoder;
@@ -283,10 +324,10 @@ TEST(test_add_all_stops_at_a_refusal)
 /* ---- what must hold for any labels ---- */
 
 static const char *const profiles[] = {
-    "v1:wifi=256/2,geo=96/1,time=32/1,topic=96/2,joint(geo,time)=32/1",
-    "v1:wifi=200/2,any=100/3,geo=51/1,joint(geo,time)=32/1,joint(topic,wifi)=1/3",
-    "v1:any=500/4,joint(geo,time)=7/2,joint(geo,wifi)=5/1",
-    "v1:512/3",
+    "v2:wifi=256/2,geo=96/1,time=32/1,topic=96/2,joint(geo,time)=32/1",
+    "v2:wifi=200/2,any=100/3,geo=51/1,joint(geo,time)=32/1,joint(topic,wifi)=1/1",
+    "v2:any=500/4,joint(geo,time)=7/2,joint(geo,wifi)=5/1",
+    "v2:512/3",
 };
 
 static void random_label(struct rng *rng, char *out, size_t room)
@@ -352,12 +393,15 @@ TEST(test_every_size)
 
     rng_init(&rng);
     for (uint32_t bits = 1; bits < WHOLE; bits++) {
+        const uint32_t rest = WHOLE - bits;
+        const uint32_t hashes = bits < 3 ? bits : 3;
+        const uint32_t rest_hashes = rest < 2 ? rest : 2;
         char text[64];
         uint64_t filter[PROFILE_WORDS_MAX];
         uint64_t expected[PROFILE_WORDS_MAX] = {0};
         struct encoder encoder;
 
-        (void)snprintf(text, sizeof text, "v1:any=%u/2,a=%u/3", WHOLE - bits, bits);
+        (void)snprintf(text, sizeof text, "v2:any=%u/%u,a=%u/%u", rest, rest_hashes, bits, hashes);
         struct profile profile = profile_of(text);
         encoder_begin(&encoder, &profile);
         for (uint32_t i = 0; i < LABELS; i++) {
@@ -367,9 +411,9 @@ TEST(test_every_size)
                            (unsigned long long)rng_next(&rng));
             assert_int_equal(encoder_add(&encoder, label, strlen(label)), 0);
             if (i % 2 == 0) {
-                set_expected(expected, WHOLE - bits, bits, 3, label, NULL);
+                set_expected(expected, rest, bits, hashes, label, NULL);
             } else {
-                set_expected(expected, 0, WHOLE - bits, 2, label, NULL);
+                set_expected(expected, 0, rest, rest_hashes, label, NULL);
             }
         }
         encoder_end(&encoder, filter);
@@ -423,8 +467,8 @@ static void measure_rate(struct rng *rng, const struct profile *profile, const c
 /*
  * The rate of the whole is the product of the sections' rates. Allowed: five standard deviations of
  * the count, and 15 % for what the formula leaves out, namely that the fill varies from filter to
- * filter (the rate is the mean of its power, not the power of its mean) and that two positions of
- * one label may coincide.
+ * filter (the rate is the mean of its power, not the power of its mean) and that the positions of
+ * one label differ.
  */
 static void check_rate(struct rng *rng, const char *text, const char *const *names,
                        const uint32_t *labels, size_t name_count, const uint32_t *by_section)
@@ -461,14 +505,14 @@ TEST(test_rate_is_the_product)
     struct rng rng;
 
     rng_init(&rng);
-    check_rate(&rng, "v1:a=64/2,b=64/2,c=64/3", three, three_labels, 3, three_labels);
-    check_rate(&rng, "v1:a=96/3,b=30/1,c=66/2", three, other_labels, 3, other_labels);
+    check_rate(&rng, "v2:a=64/2,b=64/2,c=64/3", three, three_labels, 3, three_labels);
+    check_rate(&rng, "v2:a=96/3,b=30/1,c=66/2", three, other_labels, 3, other_labels);
     /* A joint section: with an odd number of bits it is independent of the others; 4 divides the
      * sizes of the second row, and 32 those of the third, where it is of no use for collisions. */
-    check_rate(&rng, "v1:a=22/1,b=21/1,joint(a,b)=21/1", pair, pair_labels, 2, pair_sections);
-    check_rate(&rng, "v1:a=20/1,b=20/1,joint(a,b)=24/1", pair, pair_labels, 2, pair_sections);
-    check_rate(&rng, "v1:a=96/1,b=32/1,joint(a,b)=64/1", pair, pair_labels, 2, pair_sections);
-    check_rate(&rng, "v1:a=26/2,b=25/1,joint(a,b)=77/2", pair, more_labels, 2, more_sections);
+    check_rate(&rng, "v2:a=22/1,b=21/1,joint(a,b)=21/1", pair, pair_labels, 2, pair_sections);
+    check_rate(&rng, "v2:a=20/1,b=20/1,joint(a,b)=24/1", pair, pair_labels, 2, pair_sections);
+    check_rate(&rng, "v2:a=96/1,b=32/1,joint(a,b)=64/1", pair, pair_labels, 2, pair_sections);
+    check_rate(&rng, "v2:a=26/2,b=25/1,joint(a,b)=77/2", pair, more_labels, 2, more_sections);
 }
 
 /* ---- unions ---- */
@@ -507,9 +551,9 @@ TEST(test_unions_claim_what_joint_sections_allow)
 {
     enum { TRIALS = 20000 };
     static const uint32_t sizes[] = {2, 5, 20};
-    const struct profile without = profile_of("v1:p=96/1,q=32/1");
-    const struct profile even = profile_of("v1:p=64/1,q=32/1,joint(p,q)=32/1");
-    const struct profile odd = profile_of("v1:p=65/1,q=32/1,joint(p,q)=31/1");
+    const struct profile without = profile_of("v2:p=96/1,q=32/1");
+    const struct profile even = profile_of("v2:p=64/1,q=32/1,joint(p,q)=32/1");
+    const struct profile odd = profile_of("v2:p=65/1,q=32/1,joint(p,q)=31/1");
     const struct profile *const both[] = {&even, &odd};
     struct rng rng;
 
@@ -537,7 +581,7 @@ TEST(test_unions_claim_what_joint_sections_allow)
 /* One section is the formula of one section. */
 TEST(test_rate_of_one_section)
 {
-    struct profile profile = profile_of("v1:512/4");
+    struct profile profile = profile_of("v2:512/4");
     const uint32_t labels[] = {20};
     const uint32_t none[] = {0};
 

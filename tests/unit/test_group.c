@@ -225,7 +225,7 @@ static uint32_t distance_ppm(const struct hearsay_filter *a, const struct hearsa
 static void encode(const struct context *context, const struct hearsay_keys *keys,
                    struct hearsay_filter *out)
 {
-    assert_int_equal(encode_labels("v1:4096/4", keys, context->labels, LABELS, out, NULL),
+    assert_int_equal(encode_labels("v2:4096/4", keys, context->labels, LABELS, out, NULL),
                      HEARSAY_OK);
 }
 

@@ -20,7 +20,7 @@ static struct config_host make_config(void)
     struct config_host config = {.name = "default", .messages_max = 10, .bytes_max = 1000};
     const char *reason = NULL;
 
-    assert_int_equal(profile_parse("v1:512/4", 8, &config.profile, &reason), 0);
+    assert_int_equal(profile_parse("v2:512/4", 8, &config.profile, &reason), 0);
     return config;
 }
 
@@ -57,7 +57,7 @@ TEST(a_new_host_is_empty)
 
     fail_alloc_init(&alloc);
     make_host(&host, &config, &alloc.alloc);
-    assert_string_equal(host.profile_text, "v1:512/4");
+    assert_string_equal(host.profile_text, "v2:512/4");
     assert_int_equal(host.number, 3);
     assert_int_equal(host.filter_bytes, FILTER_BYTES);
     assert_int_equal(host.filter_words, WORDS);

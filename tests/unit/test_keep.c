@@ -16,7 +16,7 @@
 static const struct keep_kind kind = {
     .magic = "testTest", .what = "test file", .body_bytes_max = 100};
 
-#define KEYED_PROFILE "v1:geo=96/2,time=64/2,joint(geo,time)=96/2"
+#define KEYED_PROFILE "v2:geo=96/2,time=64/2,joint(geo,time)=96/2"
 
 struct fixture {
     char folder[64];
@@ -201,8 +201,8 @@ TEST_OF(test_bodies_that_contradict_themselves, struct fixture *fixture, begin, 
         const char *profile;
         bool right;
     } rows[] = {
-        {3, 7, "v1:64/1", true},  {0, 7, "v1:64/1", false}, {256, 7, "v1:64/1", false},
-        {3, 6, "v1:64/1", false}, {3, 8, "v1:64/1", false}, {3, UINT32_MAX, "v1:64/1", false},
+        {3, 7, "v2:64/1", true},  {0, 7, "v2:64/1", false}, {256, 7, "v2:64/1", false},
+        {3, 6, "v2:64/1", false}, {3, 8, "v2:64/1", false}, {3, UINT32_MAX, "v2:64/1", false},
         {3, 7, "v9:64/1", false}, {3, 0, "", false},
     };
     struct hearsay_error error;
@@ -264,18 +264,18 @@ TEST_OF(test_recent, struct fixture *fixture, begin, end)
     struct hearsay_filter now;
 
     for (int i = 0; i < 5; i++) {
-        assert_int_equal(encode_labels("v1:512/4", NULL, &labels[i], 1, &filters[i], &error), 0);
+        assert_int_equal(encode_labels("v2:512/4", NULL, &labels[i], 1, &filters[i], &error), 0);
     }
     assert_int_equal(hearsay_recent_open(fixture->path, NULL, 3, &recent, &error),
                      HEARSAY_ERR_FILE);
-    assert_int_equal(hearsay_recent_open(fixture->path, "v1:512/4", 0, &recent, &error),
+    assert_int_equal(hearsay_recent_open(fixture->path, "v2:512/4", 0, &recent, &error),
                      HEARSAY_ERR_FILE);
-    assert_int_equal(hearsay_recent_open(fixture->path, "v1:512/4", 256, &recent, &error),
+    assert_int_equal(hearsay_recent_open(fixture->path, "v2:512/4", 256, &recent, &error),
                      HEARSAY_ERR_ARGUMENT);
     for (int i = 0; i < 5; i++) {
         uint8_t expected[64] = {0};
         assert_int_equal(
-            hearsay_recent_open(fixture->path, "v1:512/4", i == 0 ? 3 : 0, &recent, &error), 0);
+            hearsay_recent_open(fixture->path, "v2:512/4", i == 0 ? 3 : 0, &recent, &error), 0);
         assert_int_equal(hearsay_recent_rounds(recent), 3);
         assert_int_equal(hearsay_recent_round(recent, &labels[i], 1, &now, &error), 0);
         assert_int_equal(hearsay_recent_save(recent, &error), 0);
@@ -290,9 +290,9 @@ TEST_OF(test_recent, struct fixture *fixture, begin, end)
         assert_memory_equal(now.bytes, expected, 64);
         hearsay_recent_close(recent);
     }
-    assert_int_equal(hearsay_recent_open(fixture->path, "v1:256/4", 0, &recent, &error),
+    assert_int_equal(hearsay_recent_open(fixture->path, "v2:256/4", 0, &recent, &error),
                      HEARSAY_ERR_FILE);
-    assert_non_null(strstr(error.sentence, "v1:256/4"));
+    assert_non_null(strstr(error.sentence, "v2:256/4"));
 }
 
 /* Adds what a context alone would give, keyed. */
@@ -378,7 +378,7 @@ TEST_OF(test_recent_bounds, struct fixture *fixture, begin, end)
     for (size_t i = 0; i < 4097; i++) {
         labels[i] = label;
     }
-    assert_int_equal(hearsay_recent_open(fixture->path, "v1:512/4", 200, &recent, &error), 0);
+    assert_int_equal(hearsay_recent_open(fixture->path, "v2:512/4", 200, &recent, &error), 0);
     assert_int_equal(hearsay_recent_round(recent, labels, 4097, NULL, &error),
                      HEARSAY_ERR_ARGUMENT);
     assert_int_equal(hearsay_recent_round(recent, labels, 0, NULL, &error), HEARSAY_ERR_ARGUMENT);
@@ -431,7 +431,7 @@ TEST_OF(test_labels_that_are_none, struct fixture *fixture, begin, end)
         bytes_init(&body, alloc_system());
         assert_int_equal(keep_append_u32(&body, 3), 0);
         assert_int_equal(keep_append_u32(&body, 7), 0);
-        assert_int_equal(bytes_append(&body, "v1:64/1", 7), 0);
+        assert_int_equal(bytes_append(&body, "v2:64/1", 7), 0);
         assert_int_equal(keep_append_u32(&body, rows[i].stays), 0);
         assert_int_equal(keep_append_u32(&body, rows[i].count), 0);
         assert_int_equal(keep_append_u32(&body, rows[i].bytes), 0);

@@ -139,7 +139,7 @@ TEST_WITH(test_what_neighbours_tell, begin_test, end_test)
                                                  .after = 8,
                                                  .as_of_ms = 7,
                                                  .newest_ms = INT64_MIN,
-                                                 .profile = {"v1:512/4", 8},
+                                                 .profile = {"v2:512/4", 8},
                                                  .groups = groups,
                                                  .group_count = 2}};
 
@@ -154,7 +154,7 @@ TEST_WITH(test_what_neighbours_tell, begin_test, end_test)
     assert_int_equal(read.peer_summary.groups[0].most_count, 2);
     assert_int_equal(read.peer_summary.groups[0].most[1], 512);
     assert_int_equal(read.peer_summary.groups[1].least_count, 0);
-    assert_string_equal(read.peer_summary.profile.text, "v1:512/4");
+    assert_string_equal(read.peer_summary.profile.text, "v2:512/4");
     out.count = 0;
     letter =
         (struct msg_letter){.kind = MSG_LETTER_SUMMARY_ASK, .summary_ask = {.host = {"lobby", 5}}};

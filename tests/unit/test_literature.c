@@ -209,7 +209,7 @@ static bool claims(uint64_t filter, uint64_t asked)
  */
 TEST(test_three_elements)
 {
-    static const char profile[] = "v1:x=10/3,any=54/1"; /* the second section stays empty */
+    static const char profile[] = "v2:x=10/3,any=54/1"; /* the second section stays empty */
     uint64_t filter = 0;
 
     filter |= filter_of(profile, "x:2", NULL); /* 2, 7, 3 */
@@ -242,9 +242,9 @@ static void check_two_attributes(const char *profile, bool wrong_is_claimed)
  */
 TEST(test_two_attributes)
 {
-    check_two_attributes("v1:x=8/2,y=8/2,any=48/1", true);
-    check_two_attributes("v1:x=8/2,y=8/2,joint(x,y)=8/2,any=40/1", false);
-    assert_int_equal(filter_of("v1:x=8/2,y=8/2,joint(x,y)=8/2,any=40/1", "x:9", "y:7"),
+    check_two_attributes("v2:x=8/2,y=8/2,any=48/1", true);
+    check_two_attributes("v2:x=8/2,y=8/2,joint(x,y)=8/2,any=40/1", false);
+    assert_int_equal(filter_of("v2:x=8/2,y=8/2,joint(x,y)=8/2,any=40/1", "x:9", "y:7"),
                      (1u << 1 | 1u << 5) | (1u << 7 | 1u << 1) << 8 | (1u << 6 | 1u << 4) << 16);
 }
 

@@ -17,11 +17,11 @@ TEST(test_round_trip)
             struct profile profile;
             struct profile again;
             const char *reason = NULL;
-            size_t length = (size_t)snprintf(text, sizeof text, "v1:%u/%u", m, d);
+            size_t length = (size_t)snprintf(text, sizeof text, "v2:%u/%u", m, d);
 
             assert_int_equal(profile_parse(text, length, &profile, &reason), 0);
             assert_null(reason);
-            assert_int_equal(profile.version, 1);
+            assert_int_equal(profile.version, 2);
             assert_int_equal(profile.bits, m);
             assert_int_equal(profile.section_count, 1);
             assert_int_equal(profile.sections[0].first_bit, 0);
@@ -43,96 +43,98 @@ struct refusal {
 static const struct refusal refusals[] = {
     {"", "begins with its version"},
     {"v", "begins with its version"},
-    {"v1", "begins with its version"},
+    {"v2", "begins with its version"},
     {"512/4", "begins with its version"},
-    {"v2:512/4", "begins with its version"},
-    {"V1:512/4", "begins with its version"},
-    {" v1:512/4", "begins with its version"},
-    {"v1:", "m must be a decimal number"},
-    {"v1:/4", "m must be a decimal number"},
-    {"v1: 512/4", "m must be a decimal number"},
-    {"v1:+512/4", "m must be a decimal number"},
-    {"v1:-512/4", "m must be a decimal number"},
-    {"v1:0512/4", "m must be a decimal number"},
-    {"v1:00/4", "m must be a decimal number"},
-    {"v1:0x200/4", "'/' and d are missing"},
-    {"v1:512", "'/' and d are missing"},
-    {"v1:512 /4", "'/' and d are missing"},
-    {"v1:512.0/4", "'/' and d are missing"},
-    {"v1:512/", "d must be a decimal number"},
-    {"v1:512/ 4", "d must be a decimal number"},
-    {"v1:512/+4", "d must be a decimal number"},
-    {"v1:512/04", "d must be a decimal number"},
-    {"v1:512/0", "d must be 1 to 32"},
-    {"v1:512/33", "d must be 1 to 32"},
-    {"v1:512/4294967297", "d must be 1 to 32"},
-    {"v1:512/18446744073709551617", "d must be 1 to 32"},
-    {"v1:512/4 ", "more text"},
-    {"v1:512/4,", "more text"},
-    {"v1:512/4,512/4", "more text"},
-    {"v1:512/4\n", "more text"},
-    {"v1:512/4/4", "more text"},
-    {"v1:0/4", "multiple of 64"},
-    {"v1:1/4", "multiple of 64"},
-    {"v1:63/4", "multiple of 64"},
-    {"v1:65/4", "multiple of 64"},
-    {"v1:4095/4", "multiple of 64"},
-    {"v1:4097/4", "at most 4096"},
-    {"v1:4160/4", "at most 4096"},
-    {"v1:4294967360/4", "at most 4096"},           /* 2^32 + 64 */
-    {"v1:18446744073709551680/4", "at most 4096"}, /* 2^64 + 64 */
-    {"v1:=512/4", "an attribute begins with a letter"},
-    {"v1:Wifi=512/4", "an attribute begins with a letter"},
-    {"v1:wifi=256/2, geo=256/1", "an attribute begins with a letter"},
-    {"v1:1wifi=512/4", "among several sections each has a name"},
-    {"v1:512/4,geo=64/1", "among several sections each has a name"},
-    {"v1:geo=64/1,512/4", "among several sections each has a name"},
-    {"v1:wifi", "'=' is missing after the section's name"},
-    {"v1:wifi:512/4", "'=' is missing after the section's name"},
-    {"v1:wi-fi=512/4", "'=' is missing after the section's name"},
-    {"v1:wifi =512/4", "'=' is missing after the section's name"},
-    {"v1:wifi=", "m must be a decimal number"},
-    {"v1:wifi= 512/4", "m must be a decimal number"},
-    {"v1:wifi=512", "'/' and d are missing"},
-    {"v1:wifi=512/", "d must be a decimal number"},
-    {"v1:wifi=512/0", "d must be 1 to 32"},
-    {"v1:wifi=512/33,geo=64/1", "d must be 1 to 32"},
-    {"v1:wifi=512/4;geo=64/1", "more text"},
-    {"v1:wifi=0/1,geo=64/1", "at least 1 bit"},
-    {"v1:wifi=4097/1", "at most 4096"},
-    {"v1:wifi=4294967360/1", "at most 4096"},
-    {"v1:wifi=512/4,", "a section is missing"},
-    {"v1:,wifi=512/4", "a section is missing"},
-    {"v1:wifi=256/4,,geo=256/4", "a section is missing"},
-    {"v1:wifi=256/4,wifi=256/4", "there already"},
-    {"v1:any=256/4,geo=128/1,any=128/4", "there already"},
-    {"v1:any=64/1,joint(geo,time)=32/1,joint(geo,time)=32/2", "there already"},
-    {"v1:any=512/4", "a single section for all labels has no name"},
-    {"v1:wifi=100/2,geo=100/1", "multiple of 64"},
-    {"v1:wifi=63/2", "multiple of 64"},
-    {"v1:wifi=4096/2,geo=64/1", "multiple of 64"},
-    {"v1:a=4096/1,b=4096/1,c=4096/1,d=4096/1,e=4096/1,f=4096/1,g=4096/1", "multiple of 64"},
-    {"v1:abcdefghijklmnopqrstuvwxyz0123456=512/4", "at most 32 letters"},
-    {"v1:a=1/1,b=1/1,c=1/1,d=1/1,e=1/1,f=1/1,g=1/1,h=1/1,i=1/1,j=1/1,k=1/1,l=1/1,m=1/1,n=1/1,"
+    {"v1:512/4", "write v2:"},
+    {"v3:512/4", "begins with its version"},
+    {"V2:512/4", "begins with its version"},
+    {" v2:512/4", "begins with its version"},
+    {"v2:", "m must be a decimal number"},
+    {"v2:/4", "m must be a decimal number"},
+    {"v2: 512/4", "m must be a decimal number"},
+    {"v2:+512/4", "m must be a decimal number"},
+    {"v2:-512/4", "m must be a decimal number"},
+    {"v2:0512/4", "m must be a decimal number"},
+    {"v2:00/4", "m must be a decimal number"},
+    {"v2:0x200/4", "'/' and d are missing"},
+    {"v2:512", "'/' and d are missing"},
+    {"v2:512 /4", "'/' and d are missing"},
+    {"v2:512.0/4", "'/' and d are missing"},
+    {"v2:512/", "d must be a decimal number"},
+    {"v2:512/ 4", "d must be a decimal number"},
+    {"v2:512/+4", "d must be a decimal number"},
+    {"v2:512/04", "d must be a decimal number"},
+    {"v2:512/0", "d must be 1 to 32"},
+    {"v2:512/33", "d must be 1 to 32"},
+    {"v2:512/4294967297", "d must be 1 to 32"},
+    {"v2:512/18446744073709551617", "d must be 1 to 32"},
+    {"v2:512/4 ", "more text"},
+    {"v2:512/4,", "more text"},
+    {"v2:512/4,512/4", "more text"},
+    {"v2:512/4\n", "more text"},
+    {"v2:512/4/4", "more text"},
+    {"v2:0/4", "multiple of 64"},
+    {"v2:1/4", "multiple of 64"},
+    {"v2:63/4", "multiple of 64"},
+    {"v2:65/4", "multiple of 64"},
+    {"v2:4095/4", "multiple of 64"},
+    {"v2:4097/4", "at most 4096"},
+    {"v2:4160/4", "at most 4096"},
+    {"v2:4294967360/4", "at most 4096"},           /* 2^32 + 64 */
+    {"v2:18446744073709551680/4", "at most 4096"}, /* 2^64 + 64 */
+    {"v2:=512/4", "an attribute begins with a letter"},
+    {"v2:Wifi=512/4", "an attribute begins with a letter"},
+    {"v2:wifi=256/2, geo=256/1", "an attribute begins with a letter"},
+    {"v2:1wifi=512/4", "among several sections each has a name"},
+    {"v2:512/4,geo=64/1", "among several sections each has a name"},
+    {"v2:geo=64/1,512/4", "among several sections each has a name"},
+    {"v2:wifi", "'=' is missing after the section's name"},
+    {"v2:wifi:512/4", "'=' is missing after the section's name"},
+    {"v2:wi-fi=512/4", "'=' is missing after the section's name"},
+    {"v2:wifi =512/4", "'=' is missing after the section's name"},
+    {"v2:wifi=", "m must be a decimal number"},
+    {"v2:wifi= 512/4", "m must be a decimal number"},
+    {"v2:wifi=512", "'/' and d are missing"},
+    {"v2:wifi=512/", "d must be a decimal number"},
+    {"v2:wifi=512/0", "d must be 1 to 32"},
+    {"v2:wifi=512/33,geo=64/1", "d must be 1 to 32"},
+    {"v2:wifi=512/4;geo=64/1", "more text"},
+    {"v2:wifi=0/1,geo=64/1", "at least 1 bit"},
+    {"v2:wifi=2/3,geo=62/1", "d must be at most the bits"},
+    {"v2:wifi=4097/1", "at most 4096"},
+    {"v2:wifi=4294967360/1", "at most 4096"},
+    {"v2:wifi=512/4,", "a section is missing"},
+    {"v2:,wifi=512/4", "a section is missing"},
+    {"v2:wifi=256/4,,geo=256/4", "a section is missing"},
+    {"v2:wifi=256/4,wifi=256/4", "there already"},
+    {"v2:any=256/4,geo=128/1,any=128/4", "there already"},
+    {"v2:any=64/1,joint(geo,time)=32/1,joint(geo,time)=32/2", "there already"},
+    {"v2:any=512/4", "a single section for all labels has no name"},
+    {"v2:wifi=100/2,geo=100/1", "multiple of 64"},
+    {"v2:wifi=63/2", "multiple of 64"},
+    {"v2:wifi=4096/2,geo=64/1", "multiple of 64"},
+    {"v2:a=4096/1,b=4096/1,c=4096/1,d=4096/1,e=4096/1,f=4096/1,g=4096/1", "multiple of 64"},
+    {"v2:abcdefghijklmnopqrstuvwxyz0123456=512/4", "at most 32 letters"},
+    {"v2:a=1/1,b=1/1,c=1/1,d=1/1,e=1/1,f=1/1,g=1/1,h=1/1,i=1/1,j=1/1,k=1/1,l=1/1,m=1/1,n=1/1,"
      "o=1/1,p=1/1,q=48/1",
      "at most 16 sections"},
-    {"v1:joint=512/4", "joint takes two attributes"},
-    {"v1:geo=32/1,joint(geo)=32/1", "joint takes two attributes"},
-    {"v1:geo=32/1,joint()=32/1", "an attribute begins with a letter"},
-    {"v1:geo=32/1,joint(geo,)=32/1", "an attribute begins with a letter"},
-    {"v1:geo=32/1,joint(geo,time,wifi)=32/1", "joint takes two attributes"},
-    {"v1:geo=32/1,joint(geo, time)=32/1", "an attribute begins with a letter"},
-    {"v1:geo=32/1,joint(geo,time=32/1", "joint takes two attributes"},
-    {"v1:geo=32/1,time=32/1,joint(geo,time=64/1,a=64/1", "joint takes two attributes"},
-    {"v1:geo=32/1,joint(geo,time)32/1", "'=' is missing after the section's name"},
-    {"v1:geo=32/1,joint(joint(geo,time),wifi)=32/1", "joint takes two attributes"},
-    {"v1:geo=32/1,joint(geo,joint)=32/1", "any and joint are none"},
-    {"v1:any=32/1,joint(any,geo)=32/1", "any and joint are none"},
-    {"v1:geo=32/1,joint(geo,geo)=32/1", "must differ"},
-    {"v1:geo=32/1,time=32/1,joint(time,geo)=64/1", "alphabetical order"},
-    {"v1:geo=32/1,joint(geo,time)=32/1", "has no section of its own"},
-    {"v1:time=32/1,joint(geo,time)=32/1", "has no section of its own"},
-    {"v1:joint(geo,time)=64/1", "has no section of its own"},
+    {"v2:joint=512/4", "joint takes two attributes"},
+    {"v2:geo=32/1,joint(geo)=32/1", "joint takes two attributes"},
+    {"v2:geo=32/1,joint()=32/1", "an attribute begins with a letter"},
+    {"v2:geo=32/1,joint(geo,)=32/1", "an attribute begins with a letter"},
+    {"v2:geo=32/1,joint(geo,time,wifi)=32/1", "joint takes two attributes"},
+    {"v2:geo=32/1,joint(geo, time)=32/1", "an attribute begins with a letter"},
+    {"v2:geo=32/1,joint(geo,time=32/1", "joint takes two attributes"},
+    {"v2:geo=32/1,time=32/1,joint(geo,time=64/1,a=64/1", "joint takes two attributes"},
+    {"v2:geo=32/1,joint(geo,time)32/1", "'=' is missing after the section's name"},
+    {"v2:geo=32/1,joint(joint(geo,time),wifi)=32/1", "joint takes two attributes"},
+    {"v2:geo=32/1,joint(geo,joint)=32/1", "any and joint are none"},
+    {"v2:any=32/1,joint(any,geo)=32/1", "any and joint are none"},
+    {"v2:geo=32/1,joint(geo,geo)=32/1", "must differ"},
+    {"v2:geo=32/1,time=32/1,joint(time,geo)=64/1", "alphabetical order"},
+    {"v2:geo=32/1,joint(geo,time)=32/1", "has no section of its own"},
+    {"v2:time=32/1,joint(geo,time)=32/1", "has no section of its own"},
+    {"v2:joint(geo,time)=64/1", "has no section of its own"},
 };
 
 TEST(test_refusals)
@@ -171,22 +173,22 @@ TEST(test_explanations)
     char long_text[PROFILE_TEXT_MAX];
     char sentence[PROFILE_SENTENCE_MAX];
 
-    explain("v1:512/4", "");
-    explain("v1:wifi=256/2,geo=256/1", "");
-    explain("v1:512/33", "d must be 1 to 32");
-    explain("v1:wifi=256/2,geo=256/0,time=9/9", "section \"geo=256/0\": d must be 1 to 32");
-    explain("v1:geo=32/1,time=16/1,any=1/1,joint(geo,time)=30/1",
+    explain("v2:512/4", "");
+    explain("v2:wifi=256/2,geo=256/1", "");
+    explain("v2:512/33", "d must be 1 to 32");
+    explain("v2:wifi=256/2,geo=256/0,time=9/9", "section \"geo=256/0\": d must be 1 to 32");
+    explain("v2:geo=32/1,time=16/1,any=1/1,joint(geo,time)=30/1",
             "the bits of all sections together must be a multiple of 64 from 64 to 4096; they are "
             "79");
     explain(
-        "v1:geo=32/1,joint(geo,time)=32/1,wifi=64/1",
+        "v2:geo=32/1,joint(geo,time)=32/1,wifi=64/1",
         "section \"joint(geo,time)=32/1\": an attribute of this joint section has no section of "
         "its own, and there is no section any: add one of the two");
-    explain("v1:wifi=64/1,\x1b[31m\n geo",
+    explain("v2:wifi=64/1,\x1b[31m\n geo",
             "section \"?[31m??geo\": an attribute begins with a letter "
             "a-z, as in wifi=256/2 or joint(geo,time)=32/1");
     memset(long_text, 'a', sizeof long_text);
-    memcpy(long_text, "v1:", 3);
+    memcpy(long_text, "v2:", 3);
     profile_explain(long_text, sizeof long_text - 1, sentence);
     assert_non_null(strstr(sentence, "aaaa...\": an attribute with a section has at most 32"));
     assert_true(strlen(sentence) < PROFILE_SENTENCE_MAX);
@@ -195,16 +197,16 @@ TEST(test_explanations)
 /* Only `length` bytes count, whatever follows; a NUL is a character like any other. */
 TEST(test_length_counts)
 {
-    static const char with_nul[] = "v1:512/4\0";
+    static const char with_nul[] = "v2:512/4\0";
     char long_text[PROFILE_TEXT_MAX + 1];
     struct profile profile;
     const char *reason = NULL;
 
-    assert_int_equal(profile_parse("v1:512/45", 8, &profile, &reason), 0);
+    assert_int_equal(profile_parse("v2:512/45", 8, &profile, &reason), 0);
     assert_int_equal(profile.sections[0].hashes, 4);
     assert_int_equal(profile_parse(with_nul, 9, &profile, &reason), PROFILE_REFUSED);
     memset(long_text, '1', sizeof long_text);
-    memcpy(long_text, "v1:", 3);
+    memcpy(long_text, "v2:", 3);
     assert_int_equal(profile_parse(long_text, PROFILE_TEXT_MAX, &profile, &reason),
                      PROFILE_REFUSED);
     assert_non_null(strstr(reason, "too long"));
@@ -226,24 +228,24 @@ static struct profile profile_of(const char *text)
 
 /* Each of these is a profile, and differs from all others; each is printed as it was written. */
 static const char *const sectioned[] = {
-    "v1:512/4",
-    "v1:512/5",
-    "v1:wifi=512/4",
-    "v1:geo=512/4",
-    "v1:wifi=256/2,any=256/2",
-    "v1:any=256/2,wifi=256/2",
-    "v1:wifi=257/2,any=255/2",
-    "v1:wifi=256/2,any=256/3",
-    "v1:wifi=256/2,geo=96/1,time=32/1,topic=96/2,joint(geo,time)=32/1",
-    "v1:wifi=256/2,geo=96/1,time=32/1,joint(geo,time)=32/1,topic=96/2",
-    "v1:wifi=256/2,geo=96/1,time=32/1,topic=96/2,joint(geo,topic)=32/1",
-    "v1:wifi=256/2,geo=96/1,time=32/1,topic=96/2,joint(time,wifi)=32/1",
-    "v1:any=480/4,joint(geo,time)=32/1",
-    "v1:any=448/4,joint(geo,time)=32/1,joint(geo,timezone)=32/1",
-    "v1:a=1/1,any=63/32",
-    ("v1:a=1/1,b=1/1,c=1/1,d=1/1,e=1/1,f=1/1,g=1/1,h=1/1,i=1/1,j=1/1,k=1/1,l=1/1,m=1/1,n=1/1,o=1/1,"
+    "v2:512/4",
+    "v2:512/5",
+    "v2:wifi=512/4",
+    "v2:geo=512/4",
+    "v2:wifi=256/2,any=256/2",
+    "v2:any=256/2,wifi=256/2",
+    "v2:wifi=257/2,any=255/2",
+    "v2:wifi=256/2,any=256/3",
+    "v2:wifi=256/2,geo=96/1,time=32/1,topic=96/2,joint(geo,time)=32/1",
+    "v2:wifi=256/2,geo=96/1,time=32/1,joint(geo,time)=32/1,topic=96/2",
+    "v2:wifi=256/2,geo=96/1,time=32/1,topic=96/2,joint(geo,topic)=32/1",
+    "v2:wifi=256/2,geo=96/1,time=32/1,topic=96/2,joint(time,wifi)=32/1",
+    "v2:any=480/4,joint(geo,time)=32/1",
+    "v2:any=448/4,joint(geo,time)=32/1,joint(geo,timezone)=32/1",
+    "v2:a=1/1,any=63/32",
+    ("v2:a=1/1,b=1/1,c=1/1,d=1/1,e=1/1,f=1/1,g=1/1,h=1/1,i=1/1,j=1/1,k=1/1,l=1/1,m=1/1,n=1/1,o=1/1,"
      "any=4081/32"),
-    "v1:abcdefghijklmnopqrstuvwxyz012345=4096/1",
+    "v2:abcdefghijklmnopqrstuvwxyz012345=4096/1",
 };
 
 TEST(test_sections_round_trip)
@@ -283,7 +285,7 @@ TEST(test_random_texts)
 
     rng_init(&rng);
     for (uint32_t round = 0; round < 200000; round++) {
-        char text[PROFILE_TEXT_MAX] = "v1:";
+        char text[PROFILE_TEXT_MAX] = "v2:";
         char sentence[PROFILE_SENTENCE_MAX];
         char printed[PROFILE_TEXT_MAX];
         struct profile profile;
@@ -313,14 +315,14 @@ TEST(test_random_texts)
 
 TEST(test_equal_tells_apart)
 {
-    const struct profile base = profile_of("v1:512/4");
+    const struct profile base = profile_of("v2:512/4");
     struct profile other = base;
 
     assert_true(profile_equal(&base, &other));
     other.sections[0].hashes = 5;
     assert_false(profile_equal(&base, &other));
     other = base;
-    other.version = 2;
+    other.version = 3;
     assert_false(profile_equal(&base, &other));
     other = base;
     other.bits = other.sections[0].bits = 256;
@@ -344,9 +346,9 @@ static void check_section(const struct profile *profile, const char *label, cons
 /* A label goes by its whole attribute, to `any` where there is none, and never to a joint one. */
 TEST(test_labels_find_their_section)
 {
-    struct profile without = profile_of("v1:wifi=32/1,geo=32/1,joint(geo,wifi)=64/1");
-    struct profile with = profile_of("v1:any=64/1,wifi=32/1,joint(geo,wifi)=32/1");
-    struct profile single = profile_of("v1:512/4");
+    struct profile without = profile_of("v2:wifi=32/1,geo=32/1,joint(geo,wifi)=64/1");
+    struct profile with = profile_of("v2:any=64/1,wifi=32/1,joint(geo,wifi)=32/1");
+    struct profile single = profile_of("v2:512/4");
     char names[PROFILE_TEXT_MAX];
 
     check_section(&without, "wifi:a", "wifi");

@@ -261,7 +261,7 @@ static int ask(struct hearsay *client, const struct lie *lie, struct hearsay_err
     struct hearsay_filter filter;
     struct hearsay_query query;
 
-    assert_int_equal(encode_labels("v1:512/4", NULL, &label, 1, &filter, NULL), 0);
+    assert_int_equal(encode_labels("v2:512/4", NULL, &label, 1, &filter, NULL), 0);
     const struct hearsay_query_part part = {.filter = hearsay_filter_bytes(&filter)};
     hearsay_query_init(&query);
     query.parts = &part;

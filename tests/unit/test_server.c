@@ -365,8 +365,8 @@ TEST_OF(changed_profile_is_the_configurations_fault, struct fixture *fixture, se
     expect(fixture, &peer, 2, HEARSAY_RESPONSE_DEPOSITED);
     peer_deinit(&peer);
     stop(fixture);
-    load(fixture, "[host default]\nprofile = v1:256/2\n");
-    expect_failure(fixture, SERVER_REFUSED, "the profile is v1:256/2 here");
+    load(fixture, "[host default]\nprofile = v2:256/2\n");
+    expect_failure(fixture, SERVER_REFUSED, "the profile is v2:256/2 here");
 }
 
 /* An address that this machine lacks and that is a default is left out; the others are served. */
@@ -417,7 +417,7 @@ TEST_OF(reload_is_all_or_nothing, struct fixture *fixture, setup_started, teardo
     static const char *const wrong[] = {
         "[limits]\nk = 9\nttl_max = never\n",                    /* not a value */
         "[limits]\nk = 9\ncolour = red\n",                       /* not a key */
-        "[limits]\nk = 9\n[host default]\nprofile = v1:256/2\n", /* right, but not while it runs */
+        "[limits]\nk = 9\n[host default]\nprofile = v2:256/2\n", /* right, but not while it runs */
         "[limits]\nk = 9\n[host one]\n[host two]\n",
     };
     log_set_level(LOG_LEVEL_ERROR);

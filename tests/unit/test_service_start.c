@@ -59,13 +59,13 @@ TEST_OF(start_loads_the_store, struct service_fixture *fixture, service_fixture_
  * profiles, and what to do. */
 FIXTURE_TEST(another_profile_is_refused)
 {
-    fake_persist_set_profile(fixture->persist, "v1:256/2");
+    fake_persist_set_profile(fixture->persist, "v2:256/2");
     assert_int_equal(service_fixture_start(fixture), CONFIG_REFUSED);
     assert_null(fixture->service);
     assert_string_equal(
         fixture->reason,
-        "test.conf:1: host alpha: the profile is v1:wifi=362/2,place=53/7,any=97/4 here, but "
-        "its stored messages have v1:256/2; set `profile` to that of the messages, or use "
+        "test.conf:1: host alpha: the profile is v2:wifi=362/2,place=53/7,any=97/4 here, but "
+        "its stored messages have v2:256/2; set `profile` to that of the messages, or use "
         "another data directory");
     memmove(&fixture->config.hosts[0], &fixture->config.hosts[1], sizeof(fixture->config.hosts[0]));
     assert_int_equal(service_fixture_start(fixture), CONFIG_REFUSED);

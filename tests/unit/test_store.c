@@ -167,25 +167,25 @@ TEST_ON(test_hosts_and_profiles, store_setup, store_teardown, &fixture)
     uint32_t again;
     uint32_t other;
 
-    assert_int_equal(fixture.persist->interface->add_host(fixture.persist, "cafe", "v1:256/2",
+    assert_int_equal(fixture.persist->interface->add_host(fixture.persist, "cafe", "v2:256/2",
                                                           &other, profile, fixture.reason),
                      0);
     assert_int_not_equal(other, fixture.host);
     /* Without messages it takes another profile. */
-    assert_int_equal(fixture.persist->interface->add_host(fixture.persist, "cafe", "v1:1024/4",
+    assert_int_equal(fixture.persist->interface->add_host(fixture.persist, "cafe", "v2:1024/4",
                                                           &again, profile, fixture.reason),
                      0);
     assert_int_equal(again, other);
     assert_int_equal(store_deposit(&fixture, 1, 10, NEVER), PERSIST_APPLIED);
     store_reopen(&fixture);
-    assert_int_equal(fixture.persist->interface->add_host(fixture.persist, "cafe", "v1:1024/4",
+    assert_int_equal(fixture.persist->interface->add_host(fixture.persist, "cafe", "v2:1024/4",
                                                           &again, profile, fixture.reason),
                      0);
     assert_int_equal(again, other);
-    assert_int_equal(fixture.persist->interface->add_host(fixture.persist, "default", "v1:256/4",
+    assert_int_equal(fixture.persist->interface->add_host(fixture.persist, "default", "v2:256/4",
                                                           &again, profile, fixture.reason),
                      PERSIST_PROFILE_CHANGED);
-    assert_string_equal(profile, "v1:512/4");
+    assert_string_equal(profile, "v2:512/4");
 }
 
 /* Whether another program may not even read the database: asked by a process without locks. */

@@ -211,7 +211,7 @@ TEST_ON(test_evicts_of_its_host_only, store_setup, store_teardown, &fixture)
     const uint32_t gone[] = {3};
     const uint32_t left[] = {1, 4};
 
-    assert_int_equal(fixture.persist->interface->add_host(fixture.persist, "cafe", "v1:512/4",
+    assert_int_equal(fixture.persist->interface->add_host(fixture.persist, "cafe", "v2:512/4",
                                                           &cafe, profile, fixture.reason),
                      0);
     assert_int_equal(store_deposit(&fixture, 1, 10, SOON), PERSIST_APPLIED);

@@ -116,7 +116,7 @@ static unsigned ones(uint32_t bits)
  */
 TEST(test_wrong_topics)
 {
-    struct card card = card_of("v1:wifi=362/2,place=53/7,any=97/4", TOPICS_MAX);
+    struct card card = card_of("v2:wifi=362/2,place=53/7,any=97/4", TOPICS_MAX);
     struct topics_finder *finder = topics_finder_new(&card.topics, &card.host, "place:cafe\n");
     unsigned all_cards = 0;
     unsigned all_wrong = 0;
@@ -157,8 +157,8 @@ TEST(test_wrong_topics)
 
 TEST(test_other_filters)
 {
-    static const char *const profiles[] = {"v1:wifi=362/2,place=53/7,any=97/4", "v1:512/4",
-                                           "v1:wifi=256/2,topic=96/2,any=160/2"};
+    static const char *const profiles[] = {"v2:wifi=362/2,place=53/7,any=97/4", "v2:512/4",
+                                           "v2:wifi=256/2,topic=96/2,any=160/2"};
 
     for (size_t i = 0; i < sizeof(profiles) / sizeof(profiles[0]); i++) {
         for (unsigned epoch = 0; epoch < 2; epoch++) {
@@ -178,7 +178,7 @@ TEST(test_other_filters)
             free(finder);
         }
     }
-    struct card card = card_of("v1:wifi=448/2,place=64/8", 5);
+    struct card card = card_of("v2:wifi=448/2,place=64/8", 5);
     assert_null(topics_finder_new(&card.topics, &card.host, "")); /* its profile takes no topics */
     card = card_of(profiles[0], 0);
     assert_null(topics_finder_new(&card.topics, &card.host, ""));

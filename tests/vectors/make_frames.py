@@ -159,7 +159,7 @@ def positions(label):
     first, bits, hashes = SECTIONS.get(label.split(":")[0], SECTIONS["any"])
     h = xxhash.xxh3_128(label.encode(), seed=0).intdigest()
     low, high = h & (2**64 - 1), h >> 64
-    return [first + ((low + i * (high | 1)) % 2**64) % bits for i in range(hashes)]
+    return [first + position for position in sections.positions_of(sections.values_of(low, high, hashes), bits)]
 
 
 def filter_of(labels):
@@ -475,29 +475,29 @@ def good_messages():
         ("welcome, least", "response", 1, "welcome",
          {"version": 1, "store_id": STORE, "limits": {}}),
         ("welcome, two hosts", "response", 2, "welcome",
-         {**WELCOME, "hosts": [{"name": "a", "profile": "v1:64/1", "suggested_max_distance": 0},
-                               {"name": "b", "profile": "v1:4096/32"}]}),
+         {**WELCOME, "hosts": [{"name": "a", "profile": "v2:64/1", "suggested_max_distance": 0},
+                               {"name": "b", "profile": "v2:4096/32"}]}),
         ("welcome, every limit", "response", 2, "welcome",
          {**WELCOME, "limits": {**LIMITS, "deposits_per_minute": 60, "queries_per_minute": 1200,
                                 "deposit_burst": 60, "query_burst": 300, "sessions": 256,
                                 "sessions_per_address": 16, "session_output_bytes": 2**20,
                                 "messages": 100000, "bytes": 2**40,
                                 "sender_share_ppm": 300000},
-          "hosts": [{"name": "a", "profile": "v1:64/1", "messages": 3, "bytes": 2**33,
+          "hosts": [{"name": "a", "profile": "v2:64/1", "messages": 3, "bytes": 2**33,
                      "evict": pb.OLDEST,
                      "here": ["geo:u281zd", "topic:café"]},
-                    {"name": "b", "profile": "v1:64/1", "evict": pb.SOONEST_EXPIRING}]}),
+                    {"name": "b", "profile": "v2:64/1", "evict": pb.SOONEST_EXPIRING}]}),
         ("welcome, with epochs", "response", 2, "welcome",
          {**WELCOME, "hosts": [
-             {"name": "a", "profile": "v1:64/1", "epoch": {}},
-             {"name": "b", "profile": "v1:64/1",
+             {"name": "a", "profile": "v2:64/1", "epoch": {}},
+             {"name": "b", "profile": "v2:64/1",
               "epoch": {"number": 2**64 - 1, "key": TOKEN, "starts_ms": NOW, "ends_ms": NOW + 1,
                         "kept_ms": NOW + 2}, "messages": 3}]}),
         ("welcome, which deposits are taken", "response", 2, "welcome",
          {**WELCOME, "hosts": [
-             {"name": "a", "profile": "v1:64/1"},
-             {"name": "b", "profile": "v1:64/1", "accept": pb.REVIEW},
-             {"name": "c", "profile": "v1:64/1", "accept": pb.CLOSED,
+             {"name": "a", "profile": "v2:64/1"},
+             {"name": "b", "profile": "v2:64/1", "accept": pb.REVIEW},
+             {"name": "c", "profile": "v2:64/1", "accept": pb.CLOSED,
               "accept_until_ms": NOW}]}),
         ("epoch_changed, least", "response", 0, "epoch_changed", {"host": "a", "epoch": {}}),
         ("epoch_changed", "response", 0, "epoch_changed",
@@ -621,10 +621,10 @@ def good_messages():
         ("serving", "response", 32, "serving", {}),
         ("answer_taken", "response", 33, "answer_taken", {}),
         ("welcome, a hood", "response", 2, "welcome",
-         {**WELCOME, "hosts": [{"name": "b-1", "profile": "v1:512/4", "hood": "campus"}]}),
+         {**WELCOME, "hosts": [{"name": "b-1", "profile": "v2:512/4", "hood": "campus"}]}),
         ("welcome, a copy", "response", 2, "welcome",
-         {**WELCOME, "hosts": [{"name": "b-1", "profile": "v1:512/4", "role": pb.REPLICA},
-                               {"name": "b-2", "profile": "v1:512/4", "role": pb.RESTORING}]}),
+         {**WELCOME, "hosts": [{"name": "b-1", "profile": "v2:512/4", "role": pb.REPLICA},
+                               {"name": "b-2", "profile": "v2:512/4", "role": pb.RESTORING}]}),
         ("deposited, replicated", "response", 3, "deposited", {"durability": pb.REPLICATED}),
         ("deposited, without here labels", "response", 3, "deposited",
          {"durability": pb.ON_STORAGE, "without_here": True}),

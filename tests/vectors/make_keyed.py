@@ -98,7 +98,7 @@ def make():
                    for label in (sections.HERE[0], sections.HERE[-1], "a:" + "b" * 238)
                    for group, one in ((groups[0], None), (None, epoch), (groups[0], epoch))],
         "contexts": [context(profile, what, labels, group, one)
-                     for profile in ("v1:512/4", "v1:384/7", sections.FULL, sections.ODD, sections.REST)
+                     for profile in ("v2:512/4", "v2:384/7", sections.FULL, sections.ODD, sections.REST)
                      for what, labels in sections.CONTEXTS[1:] + [("a context nearby", NEAR)]
                      for group, one in ((groups[0], None), (None, epoch), (groups[0], epoch))],
         "sealed": messages,

@@ -36,8 +36,7 @@ def hash_label(label):
 
 
 def positions(label, m, d):
-    low, high = hash_label(label)
-    return [((low + i * (high | 1)) & MASK64) % m for i in range(d)]
+    return sections.positions_of(sections.values_of(*hash_label(label), d), m)
 
 
 def filter_of(labels, m, d):
@@ -92,7 +91,7 @@ LABELS = [
 ]
 
 # Profiles' sizes, and sizes that only core/bloom and sections take.
-SIZES = [(512, 4), (256, 4), (384, 7), (64, 1), (4096, 32), (1, 2), (7, 3), (65, 4), (1000, 5)]
+SIZES = [(512, 4), (256, 4), (384, 7), (64, 1), (4096, 32), (1, 1), (7, 6), (65, 4), (1000, 5)]
 
 # For the bytes below 3, which no label has, but which hash differently.
 RAW = ["", "a", "ab"]
@@ -120,14 +119,15 @@ def label_vectors():
     telling = 0
     for label in LABELS:
         low, high = hash_label(label.encode())
-        telling += positions(label.encode(), 384, 7) != [(low + i * (high | 1)) % 384 for i in range(7)]
+        unwrapped = [low + sections.turned_left(high, 19 * i) for i in range(7)]
+        telling += positions(label.encode(), 384, 7) != sections.positions_of(unwrapped, 384)
     assert telling > len(LABELS) / 2
     contexts = []
     for size in (0, 1, 3, 12, len(LABELS)):
         for m, d in ((64, 2), (384, 3), (512, 4), (1024, 8)):
             bits = filter_of([label.encode() for label in LABELS[-size:] if size], m, d)
             contexts.append({
-                "profile": f"v1:{m}/{d}",
+                "profile": f"v2:{m}/{d}",
                 "labels": LABELS[-size:] if size else [],
                 "cardinality": count(bits),
                 "filter": stored(bits, m),
@@ -145,7 +145,7 @@ def pair(m, d, a, b):
     both, either = a & b, a | b
     distance, similarity = ppm(count(both), count(either))
     return {
-        "profile": f"v1:{m}/{d}",
+        "profile": f"v2:{m}/{d}",
         "a": stored(a, m),
         "b": stored(b, m),
         "cardinality_a": count(a),
@@ -184,8 +184,7 @@ def distance_vectors():
 
 def slice_positions(id_, d, b, seed):
     h = xxhash.xxh3_128_intdigest(id_, seed=seed)
-    low, high = h & MASK64, h >> 64
-    return [((low + i * (high | 1)) & MASK64) % b for i in range(d)]
+    return [value % b for value in sections.values_of(h & MASK64, h >> 64, d)]
 
 
 def slice_vectors():

@@ -9,13 +9,13 @@ import sections
 
 ONE = 1 << 24
 
-PROFILES = [sections.DEFAULT, "v1:512/4", "v1:wifi=320/2,place=79/8,any=113/3", "v1:64/4",
-            "v1:a=1/1,b=2/1,c=3/1,any=58/2", "v1:4096/4", "v1:" + ",".join(f"a{i}=256/2" for i in range(16))]
+PROFILES = [sections.DEFAULT, "v2:512/4", "v2:wifi=320/2,place=79/8,any=113/3", "v2:64/4",
+            "v2:a=1/1,b=2/1,c=3/1,any=58/2", "v2:4096/4", "v2:" + ",".join(f"a{i}=256/2" for i in range(16))]
 
 
 def widths(profile):
     """The bits of each section."""
-    return [int(section.split("=")[-1].split("/")[0]) for section in profile.removeprefix("v1:").split(",")]
+    return [int(section.split("=")[-1].split("/")[0]) for section in profile.removeprefix("v2:").split(",")]
 
 
 def sums(profile, asking, other):

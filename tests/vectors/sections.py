@@ -18,7 +18,7 @@ class NoSection(Exception):
 
 def sections_of(profile):
     """[(name, members or None, first bit, bits, hashes)]; name None: takes every label."""
-    whole = re.fullmatch(r"v1:([0-9]+)/([0-9]+)", profile)
+    whole = re.fullmatch(r"v2:([0-9]+)/([0-9]+)", profile)
     if whole:
         return [(None, None, 0, int(whole[1]), int(whole[2]))]
     found, first = [], 0
@@ -26,7 +26,7 @@ def sections_of(profile):
         name, a, b, bits, hashes = match.groups()
         found.append((name or f"joint({a},{b})", None if name else (a, b), first, int(bits), int(hashes)))
         first += int(bits)
-    assert "v1:" + ",".join(f"{n}={b}/{d}" for n, _, _, b, d in found) == profile, profile
+    assert "v2:" + ",".join(f"{n}={b}/{d}" for n, _, _, b, d in found) == profile, profile
     return found
 
 
@@ -42,9 +42,28 @@ def section_of(sections, label):
     raise NoSection(attribute)
 
 
+def turned_left(number, by):
+    by %= 64
+    return (number << by | number >> 64 - by) & MASK64
+
+
+def values_of(low, high, count):
+    return [(low + turned_left(high, 19 * i)) & MASK64 for i in range(count)]
+
+
+def positions_of(values, bits):
+    """Each value modulo `bits`, or the next position that is none of those before it."""
+    found = []
+    for value in values:
+        position = value % bits
+        while position in found:
+            position = (position + 1) % bits
+        found.append(position)
+    return found
+
+
 def values(hash_label, label, count):
-    low, high = hash_label(label.encode())
-    return [(low + i * (high | 1)) & MASK64 for i in range(count)]
+    return values_of(*hash_label(label.encode()), count)
 
 
 def is_candidate(label, attribute):
@@ -64,22 +83,23 @@ def encode(hash_label, profile, labels):
     bits = 0
     for label in labels:
         _, _, first, size, hashes = section_of(sections, label)
-        for value in values(hash_label, label, hashes):
-            bits |= 1 << first + value % size
+        for position in positions_of(values(hash_label, label, hashes), size):
+            bits |= 1 << first + position
     for _, members, first, size, hashes in sections:
         if members is None:
             continue
         for one in [label for label in labels if is_candidate(label, members[0])]:
             for other in [label for label in labels if is_candidate(label, members[1])]:
-                for x, y in zip(values(hash_label, one, hashes), values(hash_label, other, hashes)):
-                    bits |= 1 << first + (x ^ y) % size
+                pair = [x ^ y for x, y in zip(values(hash_label, one, hashes), values(hash_label, other, hashes))]
+                for position in positions_of(pair, size):
+                    bits |= 1 << first + position
     return bits
 
 
-FULL = "v1:wifi=256/2,geo=96/1,time=32/1,topic=96/2,joint(geo,time)=32/1"
+FULL = "v2:wifi=256/2,geo=96/1,time=32/1,topic=96/2,joint(geo,time)=32/1"
 # 384 bits: arithmetic that does not wrap at 64 bits gives other positions, odd sizes too.
-ODD = "v1:wifi=181/3,geo=59/1,time=17/2,topic=64/2,joint(geo,time)=63/3"
-REST = "v1:any=300/4,wifi=43/2,joint(geo,time)=40/2,joint(topic,wifi)=1/32"
+ODD = "v2:wifi=181/3,geo=59/1,time=17/2,topic=64/2,joint(geo,time)=63/3"
+REST = "v2:any=300/4,wifi=43/2,joint(geo,time)=40/2,joint(topic,wifi)=1/1"
 
 HERE = ["wifi:a4:2b:8c:01:02:03", "wifi:a4:2b:8c:01:02:04", "geo:u281z", "geo:u281zd", "geo:u281zd7",
         "geo:u281zd7q", "time:2026-11-20T14", "time:w5T10", "topic:coffee", "topic:caf\u00e9"]
@@ -113,45 +133,46 @@ REFUSED_LABELS = [
     (ODD, "w:wifi:a"),
 ]
 
-DEFAULT = "v1:wifi=362/2,place=53/7,any=97/4"  # of a host
+DEFAULT = "v2:wifi=362/2,place=53/7,any=97/4"  # of a host
 PROFILES = [
-    DEFAULT, "v1:512/4", "v1:64/1", "v1:4096/32", FULL, ODD, REST,
-    "v1:wifi=512/4", "v1:a=1/1,any=63/32", "v1:any=480/4,joint(geo,time)=32/1",
-    "v1:a=1/1,b=1/1,c=1/1,d=1/1,e=1/1,f=1/1,g=1/1,h=1/1,i=1/1,j=1/1,k=1/1,l=1/1,m=1/1,n=1/1,o=1/1,any=4081/32",
-    "v1:abcdefghijklmnopqrstuvwxyz012345=64/1",
+    DEFAULT, "v2:512/4", "v2:64/1", "v2:4096/32", FULL, ODD, REST,
+    "v2:wifi=512/4", "v2:a=1/1,any=63/32", "v2:any=480/4,joint(geo,time)=32/1",
+    "v2:a=1/1,b=1/1,c=1/1,d=1/1,e=1/1,f=1/1,g=1/1,h=1/1,i=1/1,j=1/1,k=1/1,l=1/1,m=1/1,n=1/1,o=1/1,any=4081/32",
+    "v2:abcdefghijklmnopqrstuvwxyz012345=64/1",
 ]
 
 REFUSED = [
     # text, why
-    ("v2:512/4", "version"),
-    ("v1:500/4", "m is no multiple of 64"),
-    ("v1:4160/4", "m is over 4096"),
-    ("v1:512/0", "d is under 1"),
-    ("v1:512/33", "d is over 32"),
-    ("v1:0512/4", "a leading zero"),
-    ("v1:wifi=256/2,geo=255/1", "the sum, 511, is no multiple of 64"),
-    ("v1:wifi=4096/2,geo=64/1", "the sum is over 4096"),
-    ("v1:wifi=0/2,geo=64/1", "a section without bits"),
-    ("v1:wifi=256/0,geo=256/1", "d is under 1"),
-    ("v1:wifi=256/2,geo=256/33", "d is over 32"),
-    ("v1:wifi=256/2,wifi=256/2", "a section twice"),
-    ("v1:any=64/1,joint(a,b)=32/1,joint(a,b)=32/1", "a joint section twice"),
-    ("v1:any=512/4", "a single section for all labels has no name"),
-    ("v1:512/4,geo=64/1", "a section without a name among others"),
-    ("v1:wifi=512/4,", "a section is missing"),
-    ("v1:wifi=256/4, geo=256/4", "a space"),
-    ("v1:Wifi=512/4", "no attribute"),
-    ("v1:wi-fi=512/4", "no attribute"),
-    ("v1:abcdefghijklmnopqrstuvwxyz0123456=64/1", "a name of 33 bytes"),
-    ("v1:joint=512/4", "joint needs two attributes"),
-    ("v1:geo=32/1,joint(geo)=32/1", "joint needs two attributes"),
-    ("v1:any=32/1,joint(a,b,c)=32/1", "joint takes two attributes"),
-    ("v1:any=32/1,joint(joint(a,b),c)=32/1", "a joint section of a joint section"),
-    ("v1:any=32/1,joint(any,geo)=32/1", "any is no attribute"),
-    ("v1:geo=32/1,joint(geo,geo)=32/1", "the same attribute twice"),
-    ("v1:any=32/1,joint(time,geo)=32/1", "not in alphabetical order"),
-    ("v1:geo=32/1,joint(geo,time)=32/1", "labels of time have no section"),
-    ("v1:" + ",".join(f"a{i}=4/1" for i in range(16)) + ",b=64/1", "17 sections"),
+    ("v1:512/4", "version"),
+    ("v3:512/4", "version"),
+    ("v2:500/4", "m is no multiple of 64"),
+    ("v2:4160/4", "m is over 4096"),
+    ("v2:512/0", "d is under 1"),
+    ("v2:512/33", "d is over 32"),
+    ("v2:0512/4", "a leading zero"),
+    ("v2:wifi=256/2,geo=255/1", "the sum, 511, is no multiple of 64"),
+    ("v2:wifi=4096/2,geo=64/1", "the sum is over 4096"),
+    ("v2:wifi=0/2,geo=64/1", "a section without bits"),
+    ("v2:wifi=256/0,geo=256/1", "d is under 1"),
+    ("v2:wifi=256/2,geo=256/33", "d is over 32"),
+    ("v2:wifi=256/2,wifi=256/2", "a section twice"),
+    ("v2:any=64/1,joint(a,b)=32/1,joint(a,b)=32/1", "a joint section twice"),
+    ("v2:any=512/4", "a single section for all labels has no name"),
+    ("v2:512/4,geo=64/1", "a section without a name among others"),
+    ("v2:wifi=512/4,", "a section is missing"),
+    ("v2:wifi=256/4, geo=256/4", "a space"),
+    ("v2:Wifi=512/4", "no attribute"),
+    ("v2:wi-fi=512/4", "no attribute"),
+    ("v2:abcdefghijklmnopqrstuvwxyz0123456=64/1", "a name of 33 bytes"),
+    ("v2:joint=512/4", "joint needs two attributes"),
+    ("v2:geo=32/1,joint(geo)=32/1", "joint needs two attributes"),
+    ("v2:any=32/1,joint(a,b,c)=32/1", "joint takes two attributes"),
+    ("v2:any=32/1,joint(joint(a,b),c)=32/1", "a joint section of a joint section"),
+    ("v2:any=32/1,joint(any,geo)=32/1", "any is no attribute"),
+    ("v2:geo=32/1,joint(geo,geo)=32/1", "the same attribute twice"),
+    ("v2:any=32/1,joint(time,geo)=32/1", "not in alphabetical order"),
+    ("v2:geo=32/1,joint(geo,time)=32/1", "labels of time have no section"),
+    ("v2:" + ",".join(f"a{i}=4/1" for i in range(16)) + ",b=64/1", "17 sections"),
 ]
 
 
@@ -179,7 +200,7 @@ def section_vectors(hash_label, stored, count, ppm):
             "distance_ppm": distance,
         }
 
-    contexts = [context(profile, what, labels) for profile in (FULL, ODD, REST, "v1:384/7")
+    contexts = [context(profile, what, labels) for profile in (FULL, ODD, REST, "v2:384/7")
                 for what, labels in CONTEXTS]
     contexts.append(context(REST, "labels of other attributes go to any", ["word:tea", "any:x", "joint:y"]))
     return {

@@ -18,7 +18,7 @@ struct context_options {
 static const struct args_option context_options[] = {
     SENSED_OPTIONS(struct context_options, sensed),
     ARGS_ROW("profile", 'p', ARGS_TEXT, struct context_options, profile, "PROFILE",
-             "of this profile, such as v1:512/4; no server is asked"),
+             "of this profile, such as v2:512/4; no server is asked"),
     ARGS_ROW("host", 0, ARGS_TEXT, struct context_options, host, "HOST",
              "of the profile of this host (the first host)"),
     ARGS_ROW("json", 0, ARGS_FLAG, struct context_options, json, NULL, "one line of JSON"),
@@ -196,7 +196,7 @@ const struct cli_command command_context = {
         "query take them. Prints each label with its positions in the filter, those of pairs in\n"
         "joint sections, how many bits are set, and the filter in hexadecimal. Nothing is\n"
         "left anywhere.\n",
-    .examples = "  iw dev wlan0 scan | hearsay context --scan - --profile v1:512/2\n"
+    .examples = "  iw dev wlan0 scan | hearsay context --scan - --profile v2:512/2\n"
                 "  hearsay context --at 48.1497,11.5678 --topic Coffee --json\n",
     CLI_OPTIONS(context_options, struct context_options),
     .words_max = CLI_ONLY_LABELS,

@@ -9,15 +9,16 @@ static const struct args_option export_options[] = {
     ARGS_ROW("host", 0, ARGS_TEXT, struct plain_options, host, "HOST", "only this one (all hosts)"),
 };
 
-static json_t *line_of(const char *host, const struct hearsay_exported_message *message)
+static json_t *line_of(const struct hearsay_host *host,
+                       const struct hearsay_exported_message *message)
 {
     const char *type = out_media_type(&message->media_type);
     json_t *hash = message->withdraw_hash.data != NULL
                        ? out_json_hex(message->withdraw_hash.data, HEARSAY_HASH_BYTES)
                        : json_null();
     json_t *line = json_pack(
-        "{s:o, s:s, s:I, s:o, s:s}", "id", out_json_hex(message->id.data, HEARSAY_ID_BYTES), "host",
-        host, "epoch", (json_int_t)message->epoch, "filter",
+        "{s:o, s:s, s:I, s:s, s:o, s:s}", "id", out_json_hex(message->id.data, HEARSAY_ID_BYTES),
+        "host", host->name, "epoch", (json_int_t)message->epoch, "profile", host->profile, "filter",
         out_json_base64(message->filter.data, message->filter.count), "type", type);
     out_json_payload(&line, type, message->payload.data, message->payload.count);
     out_json_set(&line, "deposited", out_json_time(message->deposited_ms));
@@ -30,7 +31,8 @@ static json_t *line_of(const char *host, const struct hearsay_exported_message *
     return line;
 }
 
-static int print_page(const struct cli *cli, const char *host, const struct hearsay_exported *page)
+static int print_page(const struct cli *cli, const struct hearsay_host *host,
+                      const struct hearsay_exported *page)
 {
     for (size_t i = 0; i < page->message_count; i++) {
         int code = cli_print_json(cli, line_of(host, &page->messages[i]));
@@ -52,11 +54,11 @@ static int export_report(const struct cli *cli, const struct hearsay_error *erro
     return code;
 }
 
-static int export_host(const struct cli *cli, const char *host)
+static int export_host(const struct cli *cli, const struct hearsay_host *host)
 {
     uint8_t cursor[HEARSAY_CURSOR_BYTES];
     struct hearsay_request request = {.kind = HEARSAY_REQUEST_EXPORT,
-                                      .export_.host = hearsay_text(host)};
+                                      .export_.host = hearsay_text(host->name)};
     struct hearsay_bytes *after = &request.export_.after;
     for (;;) {
         const struct hearsay_response *response = NULL;
@@ -84,11 +86,11 @@ static int export_run(struct cli *cli, void *options)
     const struct plain_options *chosen = options;
     int code = admin_connect(cli, chosen->host);
     if (code == CLI_DONE && chosen->host != NULL) {
-        code = export_host(cli, chosen->host);
+        code = export_host(cli, hearsay_find_host(cli->connection, chosen->host));
     } else if (code == CLI_DONE) {
         const struct hearsay_welcome *welcome = hearsay_welcome(cli->connection);
         for (size_t i = 0; i < welcome->host_count && code == CLI_DONE; i++) {
-            code = export_host(cli, welcome->hosts[i].name);
+            code = export_host(cli, &welcome->hosts[i]);
         }
     }
     return code;
@@ -98,10 +100,10 @@ const struct cli_command command_export = {
     .name = "export",
     .summary = "write all messages, for import to take back",
     .arguments = "[OPTION]...",
-    .details = "One line of JSON a message: id, host, epoch, filter (base64), type, text or\n"
-               "payload_base64, deposited, expires, reach, withdraw_hash; of an answer also\n"
-               "answers, the id of its message. Only over the daemon's\n"
-               "Unix socket, which is found as for admin.\n",
+    .details = "One line of JSON a message: id, host, epoch, profile, filter (base64), type, text\n"
+               "or payload_base64, deposited, expires, reach, withdraw_hash; of an answer also\n"
+               "answers, the id of its message. Only over the daemon's Unix socket, which is\n"
+               "found as for admin.\n",
     .examples = "  hearsay export > messages.jsonl\n"
                 "  hearsay import messages.jsonl\n",
     CLI_OPTIONS(export_options, struct plain_options),

@@ -33,7 +33,7 @@ static const struct args_option here_options[] = {
     ARGS_ROW("host", 0, ARGS_TEXT, struct here_options, host, "HOST",
              "whose profile a new memory takes (the first host)"),
     ARGS_ROW("profile", 0, ARGS_TEXT, struct here_options, profile, "PROFILE",
-             "that profile, without asking a server: v1:512/4"),
+             "that profile, without asking a server: v2:512/4"),
     ARGS_ROW("places", 0, ARGS_FLAG, struct here_options, places, NULL,
              "the names of the server's places instead, one a line"),
     ARGS_ROW("json", 0, ARGS_FLAG, struct here_options, json, NULL, "one line of JSON"),

@@ -233,6 +233,10 @@ static enum pump_verdict submit_record(struct import *import, struct pump_item *
          * epoch.
          */
         item->is_marked = !record->has_id && host->epoch.number != 0;
+    } else if (host != NULL && strcmp(host->profile, record->profile) != 0) {
+        return import_skip(import, item,
+                           "its filter was made for another profile than the host has, and would "
+                           "match nothing");
     } else if (import->group != NULL) {
         return import_skip(
             import, item,

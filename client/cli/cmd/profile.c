@@ -229,7 +229,7 @@ static int size_for(const struct cli *cli, const struct profile_options *chosen,
         uint32_t hashes = sizing_hashes(PROFILE_BITS_MAX, count);
         cli_complain(cli,
                      "%" PRIu32 " labels at a rate of %g need more than %d bits, the most that a "
-                     "profile has; v1:%d/%" PRIu32 " has a rate of %.3g",
+                     "profile has; v2:%d/%" PRIu32 " has a rate of %.3g",
                      count, rate, PROFILE_BITS_MAX, PROFILE_BITS_MAX, hashes,
                      sizing_false_positive_rate(PROFILE_BITS_MAX, hashes, count));
         return CLI_NEGATIVE;
@@ -241,7 +241,7 @@ static int size_for(const struct cli *cli, const struct profile_options *chosen,
      */
     uint32_t hashes = sizing_hashes(bits, count);
     char text[PROFILE_TEXT_MAX];
-    (void)snprintf(text, sizeof(text), "v1:%" PRIu32 "/%" PRIu32,
+    (void)snprintf(text, sizeof(text), "v2:%" PRIu32 "/%" PRIu32,
                    bits < PROFILE_BITS_MIN ? PROFILE_BITS_MIN : (bits + 63) / 64 * 64,
                    hashes > PROFILE_HASHES_MAX ? PROFILE_HASHES_MAX : hashes);
     out->formula_bits = bits;
@@ -388,8 +388,8 @@ const struct cli_command command_profile = {
                "section by section; the rate of the whole is the product of theirs.\n"
                "No server is asked.\n",
     .examples = "  hearsay profile --labels 20 --fpr 0.01\n"
-                "  hearsay profile v1:512/4 --labels 20\n"
-                "  hearsay profile 'v1:wifi=288/2,time=32/1,topic=96/2,any=96/2' \\\n"
+                "  hearsay profile v2:512/4 --labels 20\n"
+                "  hearsay profile 'v2:wifi=288/2,time=32/1,topic=96/2,any=96/2' \\\n"
                 "    --labels wifi=20,topic=3\n",
     CLI_OPTIONS(profile_options, struct profile_options),
     .words_max = 1,

@@ -7,8 +7,9 @@
 #include "client/cli/input/input.h"
 
 static const char *const keys[] = {
-    SENSED_KEYS, "text",    "payload_base64", "type",      "ttl",  "id",      "reach", "filter",
-    "epoch",     "expires", "withdraw_hash",  "deposited", "host", "answers", NULL,
+    SENSED_KEYS, "text",   "payload_base64", "type",  "ttl",     "id",
+    "reach",     "filter", "profile",        "epoch", "expires", "withdraw_hash",
+    "deposited", "host",   "answers",        NULL,
 };
 
 static int read_context(struct record *record, struct jsonline_error *error)
@@ -17,12 +18,23 @@ static int read_context(struct record *record, struct jsonline_error *error)
     size_t count = 0;
     int status = jsonline_base64(record->object, "filter", &bytes, &count, error);
     if (status == 0) {
+        status = jsonline_string(record->object, "profile", &record->profile, error);
+    }
+    if (status == 0) {
         status = sensed_parse(record->object, &record->context, error);
     }
     if (status == 0 && (bytes != NULL) == (record->context != NULL)) {
         status = jsonline_wrong(
             error,
             "either \"labels\" or \"filter\" is needed, or what is sensed, such as \"wifi\"");
+    }
+    if (status == 0 && (bytes != NULL) != (record->profile != NULL)) {
+        status = jsonline_wrong(
+            error,
+            bytes == NULL
+                ? "\"profile\" is of a \"filter\", and there is none"
+                : "\"filter\" needs the \"profile\" that it was made for; exports of hearsay "
+                  "0.2.0 have none, and their filters match nothing any more");
     }
     if (status != 0 || bytes == NULL) {
         free(bytes);

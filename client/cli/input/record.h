@@ -13,6 +13,7 @@ struct record {
     struct hearsay_context *context; /* owned; NULL with has_filter */
     bool has_filter;
     struct hearsay_filter filter;
+    const char *profile;    /* of the filter; NULL without has_filter */
     const char *host;       /* NULL: not given */
     const char *media_type; /* NULL: text/plain */
     const void *payload;    /* borrowed from object or decoded */
