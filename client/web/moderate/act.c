@@ -66,9 +66,10 @@ static bool fill_unban(const struct desk_act *act, struct hearsay_text host,
     bool is_text = act->what[0] == 't';
     struct hearsay_bytes value = hearsay_bytes(room, bytes);
     struct hearsay_bytes none = hearsay_bytes(NULL, 0);
-    *out =
-        (struct hearsay_request){.kind = HEARSAY_REQUEST_UNBAN,
-                                 .unban = {host, is_text ? value : none, is_text ? none : value}};
+    *out = (struct hearsay_request){.kind = HEARSAY_REQUEST_UNBAN,
+                                    .unban = {.host = host,
+                                              .payload_hash = is_text ? value : none,
+                                              .filter = is_text ? none : value}};
     return true;
 }
 
@@ -84,7 +85,7 @@ static bool act_fill(const struct desk *desk, const struct desk_act *act, struct
 
     if (strcmp(word, "accept") == 0) {
         *out = (struct hearsay_request){.kind = HEARSAY_REQUEST_ACCEPT,
-                                        .accept = {host, hearsay_text(act->mode)}};
+                                        .accept = {.host = host, .mode = hearsay_text(act->mode)}};
         return act->mode != NULL;
     }
     if (strcmp(word, "notice") == 0 || strcmp(word, "unnotice") == 0) {
@@ -97,14 +98,18 @@ static bool act_fill(const struct desk *desk, const struct desk_act *act, struct
         return false;
     }
     if (strcmp(word, "hide") == 0) {
-        *out =
-            (struct hearsay_request){.kind = HEARSAY_REQUEST_HIDE, .hide = {host, id, why, reason}};
+        *out = (struct hearsay_request){
+            .kind = HEARSAY_REQUEST_HIDE,
+            .hide = {.host = host, .id = id, .kind = why, .reason = reason}};
     } else if (strcmp(word, "show") == 0) {
-        *out = (struct hearsay_request){.kind = HEARSAY_REQUEST_RESTORE,
-                                        .restore = {host, id, why, reason}};
+        *out = (struct hearsay_request){
+            .kind = HEARSAY_REQUEST_RESTORE,
+            .restore = {.host = host, .id = id, .kind = why, .reason = reason}};
     } else if (strcmp(word, "remove") == 0) {
-        *out = (struct hearsay_request){.kind = HEARSAY_REQUEST_REMOVE,
-                                        .remove = {host, id, act->ban != NULL, why, reason}};
+        *out = (struct hearsay_request){
+            .kind = HEARSAY_REQUEST_REMOVE,
+            .remove = {
+                .host = host, .id = id, .ban = act->ban != NULL, .kind = why, .reason = reason}};
     }
     return out->kind != HEARSAY_REQUEST_UNKNOWN;
 }
