@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Whether hearsayd and its clients use each field of the protocol.
+"""Whether hearsayd and its clients use each field of the protocol and each key of their configurations.
 
 usage: used_fields.py --build DIRECTORY
 
 The structs and the codec are made from the schema, so a field that nobody reads or sets is no error of the compiler: it
-is silently 0. PLACES says which files must use the fields of which messages, and NOT_USED which fields they need not
-use, with the reason.
+is silently 0. A key of a configuration is parsed and printed by the tables of keys, whether or not anything goes by it.
+PLACES says which files must use the fields of which messages and structs, and NOT_USED which fields they need not use,
+with the reason.
 
 A name alone would not do, because many messages have a field `host`. So the compiler says who uses a field: the members
-of the structs get other names in a copy of messages.h, and each use is then an error that names the struct and the
+of the structs get other names in copies of the headers, and each use is then an error that names the struct and the
 member. An error in `x->a.b` about `a` hides the one about `b`. So the fields that were found get their names back, and
 the files are compiled again, until the compiler finds no more fields. A small file with each kind of use, and with a
 field that has the name of another one, is checked before.
@@ -27,13 +28,28 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-DAEMON = "daemon/**/*.c"
+DAEMON = "daemon/**/*.c"  # these two without the folders of TABLES
 CLIENTS = "client/**/*.c"
 HANDLER = "daemon/handler/query*.c"
 COMMAND = "client/cli/cmd/query*.c"
-EVERY = None
-PLACES = ((DAEMON, EVERY), (CLIENTS, EVERY), (HANDLER, ("Query", "Results")), (COMMAND, ("Query", "Results")))
+TABLES = {  # the folder with config.h and table.c -> the structs of its keys by macro, "" for the other macros
+    "daemon/config": {"HOST_KEY": "config_host", "": "config"},
+    "client/web/setup": {"": "web_config"},
+    "client/bridge/setup": {"HOST_KEY": "bridge_host", "HOOD_KEY": "bridge_hood", "": "bridge_config"},
+}
+EVERY = "every message"
+QUERY = ("Query", "Results")
+PLACES = (
+    (DAEMON, (EVERY, "config", "config_host")),
+    (CLIENTS, (EVERY, "web_config", "bridge_config", "bridge_host", "bridge_hood")),
+    (HANDLER, QUERY),
+    (COMMAND, QUERY),
+)
 NOT_USED = {
+    (DAEMON, "config.log_bytes"): "config_log_bytes goes by it",
+    (CLIENTS, "web_config.allow"): "web_moderate_allows goes by it",
+    (CLIENTS, "web_config.guests"): "the file is read while the configuration is",
+    (CLIENTS, "web_config.rules"): "web_config_rules chooses among them",
     (DAEMON, "Answered.error"): "who asked is told only how many peers were silent",
     (CLIENTS, "Applied.conflicts"): "hearsayd counts them among its own figures",
     (CLIENTS, "DecisionId.time_ms"): "a bridge passes the id of a decision on and does not look into it",
@@ -52,16 +68,19 @@ ERRORS = re.compile(r"'(?:const )?struct (?P<a>\w+)'[^'\n]* has no member named 
                     r"|no member named '(?P<c>\w+)' in '(?:const )?(?:struct )?(?P<d>\w+)'"
                     r"|designator '(?P<e>\w+)' does not refer to any field in type '(?:const )?struct (?P<f>\w+)'")
 PLANTED = """\
-#include "proto/messages.h"
+#include "daemon/config/config.h"
 size_t planted(struct hearsay_query *query, const struct hearsay_changed *changed);
 size_t planted(struct hearsay_query *query, const struct hearsay_changed *changed)
 {
+    static struct config config;
+    config.hosts[0].hide_after = config.idle_timeout_s;
     const struct hearsay_get get = {.host = query->host, .id = {0}};
     query->k = (uint32_t)changed->changes[0].seq;
     return offsetof(struct hearsay_query, order) + get.id.count;
 }
 """
-PLANTED_USED = {"Change.seq", "Changed.changes", "Get.host", "Get.id", "Query.host", "Query.k", "Query.order"}
+PLANTED_USED = {"Change.seq", "Changed.changes", "Get.host", "Get.id", "Query.host", "Query.k", "Query.order",
+                "config.idle_timeout_s", "config_host.hide_after"}
 
 
 def read_generator():
@@ -72,29 +91,37 @@ def read_generator():
 
 
 class Fields:
-    """The fields of the schema, and messages.h with other names for some of them."""
+    """The fields of the schema and of the configurations, and the headers with other names for some of them."""
 
     def __init__(self):
         self.generate = read_generator()
         paths = [str(ROOT / "proto/hearsay.proto"), str(ROOT / "proto/bridge.proto")]
         self.schema = self.generate.Schema(paths)
-        self.lines = list(self.schema.header(paths[0], self.generate.MESSAGES_TOP))
-        self.members = {}  # (struct, member) -> Message.field
+        self.headers = {"proto/messages.h": "\n".join(self.schema.header(paths[0], self.generate.MESSAGES_TOP))}
+        self.members = {}  # (struct, member) -> Message.field or struct.member
         for message in self.schema.of_file[paths[0]]:
             if isinstance(message, self.generate.Message):
                 part = message.own_part() if message.own_fields else message
                 for field in part.fields if part.name != "Response" else ():
                     self.members[part.struct().removeprefix("struct "), field.own()] = f"{message.name}.{field.name}"
 
-    def of(self, messages):
-        return {name for name in self.members.values() if messages is EVERY or name.split(".")[0] in messages}
+        for folder, structs in TABLES.items():
+            self.headers[folder + "/config.h"] = (ROOT / folder / "config.h").read_text(encoding="utf-8")
+            table = (ROOT / folder / "table.c").read_text(encoding="utf-8")
+            for macro, member in re.findall(r'\{(\w+_KEY)\("\w+", (\w+)\)', table):
+                struct = structs.get(macro, structs[""])
+                self.members[struct, member] = f"{struct}.{member}"
 
-    def header(self, renamed):
+    def of(self, structs):
+        return {name for name in self.members.values()
+                if name.split(".")[0] in structs or (EVERY in structs and name[0].isupper())}
+
+    def header(self, name, renamed):
         struct = None
-        for line in "\n".join(self.lines).splitlines():
+        for line in self.headers[name].splitlines():
             if found := re.fullmatch(r"struct (\w+) \{", line):
                 struct = found[1]
-            found = re.fullmatch(r"(    .*\b)(\w+)((?:\[.*\])?;)", line)
+            found = re.fullmatch(r"(    (?:\w+ )+\*?)(\w+)((?:\[[^]]*\])*;.*)", line)
             if found and self.members.get((struct, found[2])) in renamed:
                 line = f"{found[1]}renamed_{found[2]}{found[3]}"
             yield line
@@ -111,9 +138,10 @@ class Fields:
         left, found = set(wanted), True
         while found:
             with tempfile.TemporaryDirectory() as folder:
-                header = pathlib.Path(folder) / "proto/messages.h"
-                header.parent.mkdir()
-                header.write_text("\n".join(self.header(left)) + "\n", encoding="utf-8")
+                for name in self.headers:
+                    header = pathlib.Path(folder) / name
+                    header.parent.mkdir(parents=True)
+                    header.write_text("\n".join(self.header(name, left)) + "\n", encoding="utf-8")
                 with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
                     said = list(pool.map(lambda command: compile_one(command, folder), commands))
             commands = [command for command, text in zip(commands, said) if text]  # the others use none
@@ -158,7 +186,7 @@ def self_test(fields, command):
     with tempfile.TemporaryDirectory() as folder:
         source = pathlib.Path(folder) / "planted.c"
         source.write_text(PLANTED, encoding="utf-8")
-        used = fields.used_by([(command[0], command[1], source)], fields.of(EVERY))
+        used = fields.used_by([(command[0], command[1], source)], set(fields.members.values()))
     if used != PLANTED_USED:
         yield f"of the planted file the compiler said {sorted(used)}, not {sorted(PLANTED_USED)}"
     for not_used, said in (
@@ -180,7 +208,8 @@ def main():
     commands = read_commands(build)
     wrong = list(self_test(fields, commands[ROOT / "daemon/handler/query.c"]))
     for files, messages in PLACES if not wrong else ():
-        some = [commands[path] for path in sorted(ROOT.glob(files)) if path in commands]
+        some = [commands[path] for path in sorted(ROOT.glob(files))
+                if path in commands and path.parent.relative_to(ROOT).as_posix() not in TABLES]
         wanted = fields.of(messages)
         wrong += check(files, fields.used_by(some, wanted), wanted, NOT_USED)
     for sentence in wrong:
