@@ -8,7 +8,6 @@
 #include "client/web/form.h"
 #include "client/web/route/secret.h"
 
-enum { REASON_BYTES_MAX = 200, NOTICE_BYTES_MAX = 500 /* as hearsayd has them */ };
 enum { NOTICE_SECONDS_MAX = 366 * 24 * 3600 };
 
 struct desk_notice act_notice(const struct hearsay_error *error)
@@ -150,8 +149,10 @@ struct desk_notice act_do(const struct desk *desk, const struct desk_act *act, c
     if (!act_fill(desk, act, hearsay_text(host[0] != '\0' ? host : NULL), room, &request)) {
         return (struct desk_notice){.key = NULL};
     }
-    if ((act->id != NULL && act->reason != NULL && strlen(act->reason) > REASON_BYTES_MAX) ||
-        (request.kind == HEARSAY_REQUEST_NOTICE && request.notice.text.length > NOTICE_BYTES_MAX)) {
+    if ((act->id != NULL && act->reason != NULL &&
+         strlen(act->reason) > HEARSAY_REASON_BYTES_MAX) ||
+        (request.kind == HEARSAY_REQUEST_NOTICE &&
+         request.notice.text.length > HEARSAY_NOTICE_BYTES_MAX)) {
         return (struct desk_notice){.key = "error.too_long", .is_bad = true};
     }
     return hearsay_ask(server, &request, ACT_CALL_MS, &response, error) == HEARSAY_OK
