@@ -9,12 +9,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "client/hearsay.h"
+
 enum {
     VIEW_TOPICS_MAX = 4,
     VIEW_TOPIC_BYTES = 240, /* UTF-8, at most 60 characters */
     VIEW_HOST_BYTES = 64,
     VIEW_PLACE_BYTES = 4096, /* 2.5 KB for the labels of access points, and some for others */
-    VIEW_PLACE_NAME_BYTES = 65,
+    VIEW_PLACE_NAME_BYTES = HEARSAY_PLACE_NAME_BYTES_MAX + 1,
     VIEW_STORE_BYTES = 9,
     VIEW_TAG_BYTES = 8,
     VIEW_URL_BYTES = 1024

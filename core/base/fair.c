@@ -154,11 +154,12 @@ void fair_leave(struct fair_table *table, const struct alloc *alloc, struct fair
 
 struct fair_share fair_share(const struct fair_holder *holder)
 {
-    return holder == NULL
-               ? (struct fair_share){0}
-               : (struct fair_share){
-                     .holder = holder,
-                     .held = holder->held,
-                     .by_network = holder->network != NULL ? holder->network->held : holder->held,
-                 };
+    if (holder == NULL) {
+        return (struct fair_share){0};
+    }
+    return (struct fair_share){
+        .holder = holder,
+        .held = holder->held,
+        .by_network = holder->network != NULL ? holder->network->held : holder->held,
+    };
 }

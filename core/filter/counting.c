@@ -36,11 +36,6 @@ void counting_deinit(struct counting *counting)
     *counting = (struct counting){0};
 }
 
-uint32_t counting_ceiling(const struct counting *counting)
-{
-    return (uint32_t)((UINT64_C(1) << counting->width) - 1);
-}
-
 /* Returns the planes of a word of the filter. */
 static uint64_t *planes_of(const struct counting *counting, size_t word)
 {

@@ -61,9 +61,8 @@ void counting_remove(struct counting *counting, const uint64_t *filter);
  */
 const uint64_t *counting_filter(const struct counting *counting);
 
-/* Return the counter of a position below m, and the value at which counters stop. */
+/* Returns the counter of a position below m; tests look at it. */
 uint32_t counting_value(const struct counting *counting, uint32_t position);
-uint32_t counting_ceiling(const struct counting *counting);
 
 /* Returns the bytes of memory that the filter holds. */
 size_t counting_bytes(const struct counting *counting);

@@ -260,9 +260,3 @@ bool groups_cover(const struct group *list, uint32_t count, const struct profile
     }
     return false;
 }
-
-size_t groups_bytes(const struct groups *groups)
-{
-    return slot_count(groups) * (groups->words * sizeof(*groups->filters) + sizeof(*groups->list) +
-                                 sizeof(*groups->slots));
-}

@@ -104,6 +104,3 @@ void groups_ranges_of(const struct profile *profile, const uint64_t *filter,
                       struct group_range *out_ranges);
 bool groups_ranges_hold(const struct group_range *ranges, const struct group_range *numbers,
                         uint32_t count);
-
-/* Returns the bytes of memory that the groups hold. */
-size_t groups_bytes(const struct groups *groups);

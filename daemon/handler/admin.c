@@ -322,8 +322,10 @@ static void on_decisions_read(struct persist_read *read)
     for (size_t i = 0; i < fits; i++) { /* the store has the newest one first */
         fill_decision(&job->decisions[fits - 1 - i], &decisions[i]);
     }
-    response.decision_list = (struct hearsay_decision_list){
-        decisions, fits, read->page_more || fits < read->decision_count};
+    response.decision_list =
+        (struct hearsay_decision_list){.decisions = decisions,
+                                       .decision_count = fits,
+                                       .more = read->page_more || fits < read->decision_count};
     job_finish(&job->base, &response);
     arena_reset(&service->arena);
 }

@@ -173,18 +173,47 @@ void handler_push_notices(struct requester *client, const struct host *host)
     client->events->respond(client, &response);
 }
 
+static void refuse_version(struct requester *client, uint64_t request_id)
+{
+    struct hearsay_response response = {.id = request_id, .kind = HEARSAY_RESPONSE_ERROR};
+
+    msg_error_set(&response.error, MSG_UNSUPPORTED_VERSION, "versions",
+                  "none of the client's versions is spoken here; version %d is", LIMIT_VERSION);
+    response.error.versions[0] = LIMIT_VERSION;
+    response.error.version_count = 1;
+    client->events->respond(client, &response);
+}
+
+/* Fills all that a client is told of a host but the here labels. */
+static void fill_host(const struct requester *client, const struct host *host, int64_t now_ms,
+                      struct hearsay_host_info *out)
+{
+    *out = (struct hearsay_host_info){
+        .name = {host->config.name, strlen(host->config.name)},
+        .profile = {host->profile_text, strlen(host->profile_text)},
+        .suggested_max_distance_ppm = host->config.suggested_max_distance_ppm,
+        .messages = host->config.messages_max,
+        .bytes = host->config.bytes_max,
+        .evict = (enum hearsay_evict)((int)host->config.evict + HEARSAY_EVICT_REJECT),
+        .has_epoch = host->current != NULL,
+        .role = host->config.is_replica   ? HEARSAY_ROLE_REPLICA
+                : host_is_restoring(host) ? HEARSAY_ROLE_RESTORING
+                                          : HEARSAY_ROLE_OWNER,
+    };
+    if (host->current != NULL) {
+        fill_epoch(client, host->current, &out->epoch);
+    }
+    if (host->config.hood[0] != '\0') {
+        out->hood = (struct hearsay_text){host->config.hood, strlen(host->config.hood)};
+    }
+    out->accept = find_acceptance(host, now_ms, &out->accept_until_ms);
+}
+
 bool handler_welcome(struct service *service, struct requester *client,
                      const struct hearsay_request *request)
 {
-    struct hearsay_response response = {.id = request->id};
-
     if (!hello_speaks(&request->hello, LIMIT_VERSION)) {
-        response.kind = HEARSAY_RESPONSE_ERROR;
-        msg_error_set(&response.error, MSG_UNSUPPORTED_VERSION, "versions",
-                      "none of the client's versions is spoken here; version %d is", LIMIT_VERSION);
-        response.error.versions[0] = LIMIT_VERSION;
-        response.error.version_count = 1;
-        client->events->respond(client, &response);
+        refuse_version(client, request->id);
         return false;
     }
 
@@ -193,29 +222,10 @@ bool handler_welcome(struct service *service, struct requester *client,
     int64_t now_ms = service_now_ms(service);
     struct hearsay_host_info hosts[LIMIT_HOSTS];
     for (size_t i = 0; i < service->host_count; i++) {
-        const struct host *host = &service->hosts[i];
-        hosts[i] = (struct hearsay_host_info){
-            .name = {host->config.name, strlen(host->config.name)},
-            .profile = {host->profile_text, strlen(host->profile_text)},
-            .suggested_max_distance_ppm = host->config.suggested_max_distance_ppm,
-            .messages = host->config.messages_max,
-            .bytes = host->config.bytes_max,
-            .evict = (enum hearsay_evict)((int)host->config.evict + HEARSAY_EVICT_REJECT),
-            .has_epoch = host->current != NULL,
-            .role = host->config.is_replica   ? HEARSAY_ROLE_REPLICA
-                    : host_is_restoring(host) ? HEARSAY_ROLE_RESTORING
-                                              : HEARSAY_ROLE_OWNER,
-        };
-        if (host->current != NULL) {
-            fill_epoch(client, host->current, &hosts[i].epoch);
-        }
-        if (host->config.hood[0] != '\0') {
-            hosts[i].hood = (struct hearsay_text){host->config.hood, strlen(host->config.hood)};
-        }
-        hosts[i].accept = find_acceptance(host, now_ms, &hosts[i].accept_until_ms);
+        fill_host(client, &service->hosts[i], now_ms, &hosts[i]);
     }
     handler_here_welcome(service, client, hosts);
-    response.kind = HEARSAY_RESPONSE_WELCOME;
+    struct hearsay_response response = {.id = request->id, .kind = HEARSAY_RESPONSE_WELCOME};
     response.welcome = (struct msg_welcome){
         .version = LIMIT_VERSION,
         .store_id = {service->store.store_id, PERSIST_STORE_ID_BYTES},

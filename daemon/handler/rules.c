@@ -8,6 +8,7 @@
 #include "daemon/system/container.h"
 #include "proto/codec/codec.h"
 
+enum { SENTENCE_BYTES = 96 };                            /* of an error with a number */
 #define UNTIL_MAX_MS (INT64_C(36500) * 24 * 3600 * 1000) /* of a notice, from now on */
 
 struct rule_job {
@@ -142,8 +143,11 @@ void handler_ban(struct ask *ask)
     fill_rule(job, &banned);
     job->rule.number = asked->filter.data != NULL ? asked->max_distance_ppm : 0;
     if (!rules_have_room(&ask->host->rules, &job->rule)) {
-        job_fail(&job->base, MSG_QUOTA, NULL,
-                 "this host has 1000 bans, and there may be no more: unban some");
+        char sentence[SENTENCE_BYTES];
+        (void)snprintf(sentence, sizeof(sentence),
+                       "this host has %d bans, and there may be no more: unban some",
+                       RULES_BANS_MAX);
+        job_fail(&job->base, MSG_QUOTA, NULL, sentence);
         return;
     }
     rule_job_submit(job, PERSIST_RULE_PUT, on_banned);
@@ -407,9 +411,12 @@ static void change_notice(struct rule_job *job, const struct hearsay_notice *ask
     bool is_new = asked->text.text != NULL;
 
     if (!fill_notice(job, asked)) {
+        char sentence[SENTENCE_BYTES];
+        (void)snprintf(sentence, sizeof(sentence),
+                       "this host has %d notices, and there may be no more: take one down",
+                       LIMIT_NOTICES);
         job_fail(&job->base, is_new ? MSG_QUOTA : MSG_NOT_FOUND, is_new ? "text" : "drop",
-                 is_new ? "this host has 5 notices, and there may be no more: take one down"
-                        : "there is no notice of this number");
+                 is_new ? sentence : "there is no notice of this number");
         return;
     }
     if (job->rule.until_ms != 0) {

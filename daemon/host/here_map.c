@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -124,8 +125,15 @@ struct reading {
     char *reason; /* what is wrong with the line */
 };
 
-static int refuse_line(const struct reading *reading, const char *why)
+__attribute__((format(printf, 2, 3))) static int refuse_line(const struct reading *reading,
+                                                             const char *format, ...)
 {
+    char why[HERE_MAP_REASON_BYTES];
+    va_list list;
+
+    va_start(list, format);
+    (void)vsnprintf(why, sizeof(why), format, list);
+    va_end(list);
     (void)snprintf(reading->reason, HERE_MAP_REASON_BYTES, "line %u: %s", reading->line, why);
     return HERE_MAP_REFUSED;
 }
@@ -178,9 +186,8 @@ static int prefix_read(const struct reading *reading, const char *begin, const c
     }
     unsigned length = family_bits(address.family);
     if (slash != NULL && !length_read(slash + 1, length, &length)) {
-        return refuse_line(reading, address.family == 4
-                                        ? "behind the slash stands a number from 0 to 32"
-                                        : "behind the slash stands a number from 0 to 128");
+        return refuse_line(reading, "behind the slash stands a number from 0 to %u",
+                           family_bits(address.family));
     }
     if (address.family == 6 && memcmp(address.bytes, mapped_prefix, sizeof(mapped_prefix)) == 0) {
         return refuse_line(reading, "write this as an IPv4 address, such as 10.1.7.0/24");
@@ -217,10 +224,10 @@ static int labels_read(const struct reading *reading, const char *begin, const c
         here_trim(&begin, &last);
         size_t length = (size_t)(last - begin);
         if (label_form_check(begin, length, why) != 0) {
-            return refuse_line(reading, why);
+            return refuse_line(reading, "%s", why);
         }
         if (entry->label_count == LIMIT_LABELS) {
-            return refuse_line(reading, "there are more than 256 labels");
+            return refuse_line(reading, "there are more than %d labels", LIMIT_LABELS);
         }
         memcpy(map->text + map->text_bytes, begin, length);
         map->text[map->text_bytes + length] = '\n';
@@ -250,7 +257,8 @@ static int name_read(const struct reading *reading, const char *begin, const cha
                                     "10.1.7.0/24 = place:office | Office");
     }
     if (length > LIMIT_PLACE_NAME_BYTES) {
-        return refuse_line(reading, "the name of a place has at most 64 bytes");
+        return refuse_line(reading, "the name of a place has at most %d bytes",
+                           LIMIT_PLACE_NAME_BYTES);
     }
     for (size_t i = 0; i < length; i++) {
         has_control = has_control || (unsigned char)begin[i] < ' ' || begin[i] == 0x7f;
@@ -281,7 +289,7 @@ static int line_read(struct reading *reading, const char *begin, const char *end
                                     "10.1.7.0/24 = place:office");
     }
     if (map->count == HERE_MAP_LINES_MAX) {
-        return refuse_line(reading, "there may be at most 65536 prefixes");
+        return refuse_line(reading, "there may be at most %d prefixes", HERE_MAP_LINES_MAX);
     }
     struct entry entry = {.line = reading->line};
     here_trim(&begin, &last);

@@ -309,6 +309,24 @@ static void set_sender_limits(struct service *service)
     };
 }
 
+/* Fills the hosts with what the store has. */
+static int load_store(struct service *service, char *out_reason)
+{
+    const struct persist_interface *interface = service->persist->interface;
+    int rc = interface->replay_rules(service->persist, load_rule, service, out_reason);
+
+    if (rc == 0) {
+        rc = interface->replay_removed(service->persist, load_removed, service, out_reason);
+    }
+    if (rc == 0) {
+        rc = load_all(service, out_reason);
+    }
+    for (size_t i = 0; rc == 0 && i < service->host_count; i++) {
+        begin_feed(service, &service->hosts[i]);
+    }
+    return rc;
+}
+
 int service_new(const struct service_options *options, struct service **out_service,
                 char *out_reason)
 {
@@ -358,22 +376,9 @@ int service_new(const struct service_options *options, struct service **out_serv
             goto fail;
         }
     }
-    rc =
-        service->persist->interface->replay_rules(service->persist, load_rule, service, out_reason);
+    rc = load_store(service, out_reason);
     if (rc != 0) {
         goto fail;
-    }
-    rc = service->persist->interface->replay_removed(service->persist, load_removed, service,
-                                                     out_reason);
-    if (rc != 0) {
-        goto fail;
-    }
-    rc = load_all(service, out_reason);
-    if (rc != 0) {
-        goto fail;
-    }
-    for (size_t i = 0; i < service->host_count; i++) {
-        begin_feed(service, &service->hosts[i]);
     }
     *out_service = service;
     return 0;

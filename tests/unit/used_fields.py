@@ -1,68 +1,217 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Whether hearsayd and the command use each field of a query and of its answer.
+"""Whether hearsayd and its clients use each field of the protocol and each key of their configurations.
+
+usage: used_fields.py --build DIRECTORY
 
 The structs and the codec are made from the schema, so a field that nobody reads or sets is no error of the compiler: it
-is silently 0. PLACES says which files must name each field of a message as a member of a struct, and NOT_USED which
-fields they need not name, with the reason. A small text with a planted fault of each kind is checked before.
+is silently 0. A key of a configuration is parsed and printed by the tables of keys, whether or not anything goes by it.
+PLACES says which files must use the fields of which messages and structs, and NOT_USED which fields they need not use,
+with the reason.
+
+A name alone would not do, because many messages have a field `host`. So the compiler says who uses a field: the members
+of the structs get other names in copies of the headers, and each use is then an error that names the struct and the
+member. An error in `x->a.b` about `a` hides the one about `b`. So the fields that were found get their names back, and
+the files are compiled again, until the compiler finds no more fields. A small file with each kind of use, and with a
+field that has the name of another one, is checked before.
 """
+import argparse
+import concurrent.futures
 import importlib.util
+import json
+import os
 import pathlib
 import re
+import shlex
+import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+DAEMON = "daemon/**/*.c"  # these two without the folders of TABLES
+CLIENTS = "client/**/*.c"
 HANDLER = "daemon/handler/query*.c"
-COMMAND = "client/cli/cmd/query*.[ch]"
-PLACES = (("Query", HANDLER), ("Results", HANDLER), ("Query", COMMAND), ("Results", COMMAND))
-NOT_USED = {
-    ("Query", COMMAND, "answers"): "hearsay get --answers asks with it",
-    ("Query", COMMAND, "exclude"): "hearsay_seen_exclude of libhearsay sets it",
-    ("Query", COMMAND, "floor"): "only a bridge asks with it",
-    ("Query", COMMAND, "wait_ms"): "the default is right for people",
-    ("Results", COMMAND, "seq"): "it is for a bridge",
+COMMAND = "client/cli/cmd/query*.c"
+TABLES = {  # the folder with config.h and table.c -> the structs of its keys by macro, "" for the other macros
+    "daemon/config": {"HOST_KEY": "config_host", "": "config"},
+    "client/web/setup": {"": "web_config"},
+    "client/bridge/setup": {"HOST_KEY": "bridge_host", "HOOD_KEY": "bridge_hood", "": "bridge_config"},
 }
+EVERY = "every message"
+QUERY = ("Query", "Results")
+PLACES = (
+    (DAEMON, (EVERY, "config", "config_host")),
+    (CLIENTS, (EVERY, "web_config", "bridge_config", "bridge_host", "bridge_hood")),
+    (HANDLER, QUERY),
+    (COMMAND, QUERY),
+)
+NOT_USED = {
+    (DAEMON, "config.log_bytes"): "config_log_bytes goes by it",
+    (CLIENTS, "web_config.allow"): "web_moderate_allows goes by it",
+    (CLIENTS, "web_config.guests"): "the file is read while the configuration is",
+    (CLIENTS, "web_config.rules"): "web_config_rules chooses among them",
+    (DAEMON, "Answered.error"): "who asked is told only how many peers were silent",
+    (CLIENTS, "Applied.conflicts"): "hearsayd counts them among its own figures",
+    (CLIENTS, "DecisionId.time_ms"): "a bridge passes the id of a decision on and does not look into it",
+    (CLIENTS, "Error.versions"): "the text of the error says them",
+    (CLIENTS, "HereChanged.labels"): "a client asks for the labels anew, because the request also has names of places",
+    (CLIENTS, "Limits.*"): "libhearsay gives them to programs as they are, and its own clients need only some",
+    (CLIENTS, "Summary.epoch"): "no client of this tree asks about an epoch that has ended",
+    (COMMAND, "Query.answers"): "hearsay get --answers asks with it",
+    (COMMAND, "Query.exclude"): "hearsay_seen_exclude of libhearsay sets it",
+    (COMMAND, "Query.floor"): "only a bridge asks with it",
+    (COMMAND, "Query.parts"): "client/cli/input/asked.c sets them",
+    (COMMAND, "Query.wait_ms"): "the default is right for people",
+    (COMMAND, "Results.seq"): "it is for a bridge",
+}
+ERRORS = re.compile(r"'(?:const )?struct (?P<a>\w+)'[^'\n]* has no member named '(?P<b>\w+)'"
+                    r"|no member named '(?P<c>\w+)' in '(?:const )?(?:struct )?(?P<d>\w+)'"
+                    r"|designator '(?P<e>\w+)' does not refer to any field in type '(?:const )?struct (?P<f>\w+)'")
+PLANTED = """\
+#include "daemon/config/config.h"
+size_t planted(struct hearsay_query *query, const struct hearsay_changed *changed);
+size_t planted(struct hearsay_query *query, const struct hearsay_changed *changed)
+{
+    static struct config config;
+    config.hosts[0].hide_after = config.idle_timeout_s;
+    const struct hearsay_get get = {.host = query->host, .id = {0}};
+    query->k = (uint32_t)changed->changes[0].seq;
+    return offsetof(struct hearsay_query, order) + get.id.count;
+}
+"""
+PLANTED_USED = {"Change.seq", "Changed.changes", "Get.host", "Get.id", "Query.host", "Query.k", "Query.order",
+                "config.idle_timeout_s", "config_host.hide_after"}
 
 
-def check(place, fields, text, not_used):
-    message, files = place
-    for field in fields:
-        is_used = re.search(rf"(?:\.|->){field}\b", text) is not None
-        reason = not_used.get((message, files, field.removesuffix("_ppm")))
-        if not is_used and reason is None:
-            yield (f"{files} do not use {message}.{field}: make them use it, or say in NOT_USED of "
-                   "tests/unit/used_fields.py why they need not")
-        if is_used and reason is not None:
-            yield f"{files} use {message}.{field}: take it out of NOT_USED"
-
-
-def self_test():
-    place = ("M", "a.c")
-    for text, not_used, said in (
-            ("x->one = y.two;", {}, []),
-            ("x->one = two;", {}, ["a.c do not use M.two"]),
-            ("x->one_more = y.two;", {}, ["a.c do not use M.one"]),
-            ("x->one = 1;", {("M", "a.c", "two"): "why"}, []),
-            ("x->one = y.two;", {("M", "a.c", "two"): "why"}, ["a.c use M.two"])):
-        found = list(check(place, ["one", "two"], text, not_used))
-        if len(found) != len(said) or not all(line.startswith(part) for line, part in zip(found, said)):
-            yield f"of {text!r} and {sorted(not_used)} was said {found}, not {said}"
-
-
-def read_schema():
+def read_generator():
     spec = importlib.util.spec_from_file_location("generate", ROOT / "proto/generate.py")
     generate = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(generate)
-    return generate.Schema([str(ROOT / "proto/hearsay.proto"), str(ROOT / "proto/bridge.proto")])
+    return generate
+
+
+class Fields:
+    """The fields of the schema and of the configurations, and the headers with other names for some of them."""
+
+    def __init__(self):
+        self.generate = read_generator()
+        paths = [str(ROOT / "proto/hearsay.proto"), str(ROOT / "proto/bridge.proto")]
+        self.schema = self.generate.Schema(paths)
+        self.headers = {"proto/messages.h": "\n".join(self.schema.header(paths[0], self.generate.MESSAGES_TOP))}
+        self.members = {}  # (struct, member) -> Message.field or struct.member
+        for message in self.schema.of_file[paths[0]]:
+            if isinstance(message, self.generate.Message):
+                part = message.own_part() if message.own_fields else message
+                for field in part.fields if part.name != "Response" else ():
+                    self.members[part.struct().removeprefix("struct "), field.own()] = f"{message.name}.{field.name}"
+
+        for folder, structs in TABLES.items():
+            self.headers[folder + "/config.h"] = (ROOT / folder / "config.h").read_text(encoding="utf-8")
+            table = (ROOT / folder / "table.c").read_text(encoding="utf-8")
+            for macro, member in re.findall(r'\{(\w+_KEY)\("\w+", (\w+)\)', table):
+                struct = structs.get(macro, structs[""])
+                self.members[struct, member] = f"{struct}.{member}"
+
+    def of(self, structs):
+        return {name for name in self.members.values()
+                if name.split(".")[0] in structs or (EVERY in structs and name[0].isupper())}
+
+    def header(self, name, renamed):
+        struct = None
+        for line in self.headers[name].splitlines():
+            if found := re.fullmatch(r"struct (\w+) \{", line):
+                struct = found[1]
+            found = re.fullmatch(r"(    (?:\w+ )+\*?)(\w+)((?:\[[^]]*\])*;.*)", line)
+            if found and self.members.get((struct, found[2])) in renamed:
+                line = f"{found[1]}renamed_{found[2]}{found[3]}"
+            yield line
+
+    def named_by(self, said):
+        """The fields that errors of the compiler name."""
+        for found in ERRORS.finditer(said):
+            struct, member = found["a"] or found["d"] or found["f"], found["b"] or found["c"] or found["e"]
+            if (struct, member) in self.members:
+                yield self.members[struct, member]
+
+    def used_by(self, commands, wanted):
+        """Those of the wanted fields that the sources of the commands use."""
+        left, found = set(wanted), True
+        while found:
+            with tempfile.TemporaryDirectory() as folder:
+                for name in self.headers:
+                    header = pathlib.Path(folder) / name
+                    header.parent.mkdir(parents=True)
+                    header.write_text("\n".join(self.header(name, left)) + "\n", encoding="utf-8")
+                with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+                    said = list(pool.map(lambda command: compile_one(command, folder), commands))
+            commands = [command for command, text in zip(commands, said) if text]  # the others use none
+            found = {name for text in said for name in self.named_by(text)} & left
+            left -= found
+        return set(wanted) - left
+
+
+def compile_one(command, folder):
+    arguments, where, source = command
+    options = ["-iquote", folder, "-fsyntax-only", "-w", "-fmax-errors=0", "-fdiagnostics-color=never"]
+    done = subprocess.run([*arguments, *options, str(source)], cwd=where, capture_output=True, text=True, check=False,
+                          env={**os.environ, "LC_ALL": "C"})
+    return done.stderr
+
+
+def read_commands(build):
+    """Source -> (arguments, folder, source): how the build compiles it, without what says where to write."""
+    commands = {}
+    for entry in json.loads((build / "compile_commands.json").read_text(encoding="utf-8")):
+        source = (build / entry["file"]).resolve()
+        arguments = shlex.split(re.sub(r" -(?:MD|c)\b| -(?:M[QF]|o) \S+", "", entry["command"]))
+        if ROOT in source.parents:
+            commands[source] = ([part for part in arguments if part != entry["file"]], build, source)
+    return commands
+
+
+def check(files, used, wanted, not_used):
+    for name in sorted(wanted):
+        reason = not_used.get((files, name))
+        if name not in used and reason is None and (files, name.split(".")[0] + ".*") not in not_used:
+            yield (f"{files} do not use {name}: make them use it, or say in NOT_USED of tests/unit/used_fields.py why "
+                   "they need not. (The test does not see members of an initializer without their names.)")
+        if name in used and reason is not None:
+            yield f"{files} use {name}: take it out of NOT_USED"
+    for of, name in not_used:
+        if of == files and name not in wanted and not name.endswith(".*"):
+            yield f"NOT_USED has {name}, which is no field of the messages that {files} are checked for"
+
+
+def self_test(fields, command):
+    with tempfile.TemporaryDirectory() as folder:
+        source = pathlib.Path(folder) / "planted.c"
+        source.write_text(PLANTED, encoding="utf-8")
+        used = fields.used_by([(command[0], command[1], source)], set(fields.members.values()))
+    if used != PLANTED_USED:
+        yield f"of the planted file the compiler said {sorted(used)}, not {sorted(PLANTED_USED)}"
+    for not_used, said in (
+            ({}, ["a.c do not use M.two"]),
+            ({("a.c", "M.two"): "why"}, []),
+            ({("a.c", "M.*"): "why"}, []),
+            ({("a.c", "M.two"): "why", ("a.c", "M.one"): "why"}, ["a.c use M.one"]),
+            ({("a.c", "M.two"): "why", ("a.c", "M.six"): "why"}, ["NOT_USED has M.six"])):
+        found = list(check("a.c", {"M.one"}, {"M.one", "M.two"}, not_used))
+        if len(found) != len(said) or not all(line.startswith(part) for line, part in zip(found, said)):
+            yield f"of {sorted(not_used)} was said {found}, not {said}"
 
 
 def main():
-    wrong = list(self_test())
-    schema = read_schema()
-    for place in PLACES:
-        text = "\n".join(path.read_text(encoding="utf-8") for path in sorted(ROOT.glob(place[1])))
-        fields = [field.own() for field in schema.messages[place[0]].fields]
-        wrong += check(place, fields, text, NOT_USED)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", required=True, type=pathlib.Path)
+    build = parser.parse_args().build.resolve()
+    fields = Fields()
+    commands = read_commands(build)
+    wrong = list(self_test(fields, commands[ROOT / "daemon/handler/query.c"]))
+    for files, messages in PLACES if not wrong else ():
+        some = [commands[path] for path in sorted(ROOT.glob(files))
+                if path in commands and path.parent.relative_to(ROOT).as_posix() not in TABLES]
+        wanted = fields.of(messages)
+        wrong += check(files, fields.used_by(some, wanted), wanted, NOT_USED)
     for sentence in wrong:
         print(sentence, file=sys.stderr)
     return 1 if wrong else 0

@@ -54,13 +54,6 @@ static uint32_t find_place(const struct circle *circle, const char *host)
     return CIRCLE_NOBODY;
 }
 
-uint32_t circle_find(const struct circle *circle, const char *host)
-{
-    uint32_t number = host[0] != '\0' ? find_place(circle, host) : CIRCLE_NOBODY;
-
-    return number != CIRCLE_NOBODY && circle->peers[number].is_other ? CIRCLE_NOBODY : number;
-}
-
 static void drop_peer(struct circle *circle, uint32_t number)
 {
     struct circle_peer *peer = &circle->peers[number];

@@ -177,9 +177,6 @@ bool circle_asks_again(struct circle *circle, int64_t monotonic_ms);
 bool circle_hear(struct circle *circle, const char *host, const struct msg_peer_summary *word,
                  int64_t now_ms, int64_t monotonic_ms);
 
-/* The number of a peer with the circle's profile; CIRCLE_NOBODY: there is none. */
-uint32_t circle_find(const struct circle *circle, const char *host);
-
 /*
  * The next peer that the caller must ask for a full word now; NULL: none. Until the peer sends a
  * right word, the pause between two requests doubles, up to CIRCLE_ASK_MOST_MS. Peers and skipped

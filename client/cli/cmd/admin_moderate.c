@@ -260,11 +260,13 @@ static struct hearsay_request request_on(enum hearsay_request_kind kind,
     struct hearsay_text reason = hearsay_text(chosen->reason);
     struct hearsay_request request = {.kind = kind};
     if (kind == HEARSAY_REQUEST_HIDE) {
-        request.hide = (struct hearsay_hide){host, id, why, reason};
+        request.hide = (struct hearsay_hide){.host = host, .id = id, .kind = why, .reason = reason};
     } else if (kind == HEARSAY_REQUEST_REMOVE) {
-        request.remove = (struct hearsay_remove){host, id, chosen->ban, why, reason};
+        request.remove = (struct hearsay_remove){
+            .host = host, .id = id, .ban = chosen->ban, .kind = why, .reason = reason};
     } else {
-        request.restore = (struct hearsay_restore){host, id, why, reason};
+        request.restore =
+            (struct hearsay_restore){.host = host, .id = id, .kind = why, .reason = reason};
     }
     return request;
 }

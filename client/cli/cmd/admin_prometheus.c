@@ -122,14 +122,15 @@ static void print_figure(FILE *stream, const struct hearsay_figure *figure, cons
  * slash are series of one metric, and get one head. */
 static void print_exported(FILE *stream, size_t i, const struct hearsay_stats_taken *stats)
 {
-    const char *word = strchr(exported[i], '/');
-    bool has_head = i > 0 && word != NULL &&
-                    strncmp(exported[i - 1], exported[i], (size_t)(word - exported[i]) + 1) == 0 &&
-                    strcmp(strrchr(exported[i - 1], '/'), strrchr(exported[i], '/')) == 0;
+    const char *name = exported[i];
+    const char *before = i > 0 ? exported[i - 1] : "";
+    const char *word = strchr(name, '/');
+    bool has_head = word != NULL && strncmp(before, name, (size_t)(word - name) + 1) == 0 &&
+                    strcmp(strrchr(before, '/'), strrchr(name, '/')) == 0;
     for (size_t j = 0; j < stats->figure_count; j++) {
         const struct hearsay_figure *figure = &stats->figures[j];
-        if (figure->value >= 0 && figure_fits(exported[i], figure->name.text)) {
-            print_figure(stream, figure, exported[i], has_head);
+        if (figure->value >= 0 && figure_fits(name, figure->name.text)) {
+            print_figure(stream, figure, name, has_head);
             has_head = true;
         }
     }

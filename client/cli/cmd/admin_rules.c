@@ -187,11 +187,16 @@ static int rule_on(struct cli *cli, const struct rules_options *chosen, bool is_
         code = find_what(cli, chosen, &found);
     }
     if (code == CLI_DONE) {
-        request = is_ban ? (struct hearsay_request){.kind = HEARSAY_REQUEST_BAN,
-                                                    .ban = {host, found.hash, found.filter,
-                                                            chosen->distance}}
-                         : (struct hearsay_request){.kind = HEARSAY_REQUEST_UNBAN,
-                                                    .unban = {host, found.hash, found.filter}};
+        request =
+            is_ban
+                ? (struct hearsay_request){.kind = HEARSAY_REQUEST_BAN,
+                                           .ban = {.host = host,
+                                                   .payload_hash = found.hash,
+                                                   .filter = found.filter,
+                                                   .max_distance_ppm = chosen->distance}}
+                : (struct hearsay_request){
+                      .kind = HEARSAY_REQUEST_UNBAN,
+                      .unban = {.host = host, .payload_hash = found.hash, .filter = found.filter}};
         code = admin_ask(cli, &request, &response);
     }
     if (code == CLI_DONE) {

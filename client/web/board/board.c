@@ -378,6 +378,66 @@ static void keep_fair(struct board *board, struct ask *ask, const struct hearsay
     }
 }
 
+/* Takes the messages that were found. False: more is asked for first. *out_answer is NULL without
+ * memory. */
+static bool take_results(struct board *board, struct ask *ask,
+                         const struct hearsay_results *results, struct answer **out_answer)
+{
+    struct answer *answer = NULL;
+
+    if (ask->kind == ASK_ANSWERS) {
+        *out_answer = answer_of_results(results, SIZE_MAX, false, ask->host, NULL);
+        return true;
+    }
+    if (!ask->is_wide) {
+        keep_fair(board, ask, results);
+    }
+    if (list_ask_wider(board, ask, results)) {
+        return false;
+    }
+    if (ask->fair != NULL) {
+        answer = ask->fair;
+        ask->fair = NULL;
+        answer_begin_older(answer, results);
+    } else {
+        answer = list_copy(board, ask, results, ask->view->order == VIEW_NEWEST);
+    }
+    if (answer != NULL && list_is_part(board, ask, results)) {
+        answer->list.has_older = true;
+    }
+    *out_answer = answer;
+    return true;
+}
+
+/* hearsayd has refused. Returns the answer that is there all the same; NULL: the ask has ended or
+ * waits. */
+static struct answer *take_error(struct board *board, struct ask *ask,
+                                 const struct hearsay_error *error)
+{
+    enum board_outcome outcome = answer_outcome(error);
+
+    ask->is_fresh = false;
+    if (outcome == BOARD_LIMITED) {
+        refused_note(&board->refused, &ask->payer, error->retry_after_ms, loop_now(board));
+        if (ask->fair != NULL) {
+            struct answer *answer = ask->fair; /* what was asked for is there; only more is not */
+            ask->fair = NULL;
+            answer->list.has_older = true;
+            return answer;
+        }
+        ask_limit(board, ask, &ask->payer, error);
+        board_send(board);
+        return NULL;
+    }
+    if ((error->code == HEARSAY_CODE_NOT_FOUND || error->code == HEARSAY_CODE_REMOVED) &&
+        ask->pins == 0) {
+        free(ask->answer); /* gone: not shown again while hearsayd is away */
+        ask->answer = NULL;
+    }
+    ask_refuse(board, ask, outcome, error);
+    return NULL;
+}
+
 static void take_answer(struct board *board, struct ask *ask, const struct hearsay_reply *reply)
 {
     const struct hearsay_host *host = host_of(board, ask);
@@ -385,26 +445,8 @@ static void take_answer(struct board *board, struct ask *ask, const struct hears
 
     switch (reply->response.kind) {
     case HEARSAY_RESPONSE_RESULTS:
-        if (ask->kind == ASK_ANSWERS) {
-            answer = answer_of_results(&reply->response.results, SIZE_MAX, false, ask->host, NULL);
-            break;
-        }
-        if (!ask->is_wide) {
-            keep_fair(board, ask, &reply->response.results);
-        }
-        if (list_ask_wider(board, ask, &reply->response.results)) {
+        if (!take_results(board, ask, &reply->response.results, &answer)) {
             return;
-        }
-        if (ask->fair != NULL) {
-            answer = ask->fair;
-            ask->fair = NULL;
-            answer_begin_older(answer, &reply->response.results);
-        } else {
-            answer =
-                list_copy(board, ask, &reply->response.results, ask->view->order == VIEW_NEWEST);
-        }
-        if (answer != NULL && list_is_part(board, ask, &reply->response.results)) {
-            answer->list.has_older = true;
         }
         break;
     case HEARSAY_RESPONSE_GOT:
@@ -415,31 +457,11 @@ static void take_answer(struct board *board, struct ask *ask, const struct hears
                  : host != NULL          ? answer_of_labels(host, &reply->response.here_labels)
                                          : NULL;
         break;
-    default: /* an error */
-        ask->is_fresh = false;
-        if (answer_outcome(&reply->error) == BOARD_LIMITED) {
-            refused_note(&board->refused, &ask->payer, reply->error.retry_after_ms,
-                         loop_now(board));
-        }
-        if (answer_outcome(&reply->error) == BOARD_LIMITED && ask->fair != NULL) {
-            answer = ask->fair; /* what was asked for is there; only more is not */
-            ask->fair = NULL;
-            answer->list.has_older = true;
-            break;
-        }
-        if (answer_outcome(&reply->error) == BOARD_LIMITED) {
-            ask_limit(board, ask, &ask->payer, &reply->error);
-            board_send(board);
+    default:
+        answer = take_error(board, ask, &reply->error);
+        if (answer == NULL) {
             return;
         }
-        if ((reply->error.code == HEARSAY_CODE_NOT_FOUND ||
-             reply->error.code == HEARSAY_CODE_REMOVED) &&
-            ask->pins == 0) {
-            free(ask->answer); /* gone: not shown again while hearsayd is away */
-            ask->answer = NULL;
-        }
-        ask_refuse(board, ask, answer_outcome(&reply->error), &reply->error);
-        return;
     }
     if (answer == NULL) {
         ask_refuse(board, ask, BOARD_NO_MEMORY, NULL);

@@ -8,7 +8,6 @@
 #include "client/web/form.h"
 #include "client/web/route/secret.h"
 
-enum { REASON_BYTES_MAX = 200, NOTICE_BYTES_MAX = 500 /* as hearsayd has them */ };
 enum { NOTICE_SECONDS_MAX = 366 * 24 * 3600 };
 
 struct desk_notice act_notice(const struct hearsay_error *error)
@@ -66,9 +65,10 @@ static bool fill_unban(const struct desk_act *act, struct hearsay_text host,
     bool is_text = act->what[0] == 't';
     struct hearsay_bytes value = hearsay_bytes(room, bytes);
     struct hearsay_bytes none = hearsay_bytes(NULL, 0);
-    *out =
-        (struct hearsay_request){.kind = HEARSAY_REQUEST_UNBAN,
-                                 .unban = {host, is_text ? value : none, is_text ? none : value}};
+    *out = (struct hearsay_request){.kind = HEARSAY_REQUEST_UNBAN,
+                                    .unban = {.host = host,
+                                              .payload_hash = is_text ? value : none,
+                                              .filter = is_text ? none : value}};
     return true;
 }
 
@@ -84,7 +84,7 @@ static bool act_fill(const struct desk *desk, const struct desk_act *act, struct
 
     if (strcmp(word, "accept") == 0) {
         *out = (struct hearsay_request){.kind = HEARSAY_REQUEST_ACCEPT,
-                                        .accept = {host, hearsay_text(act->mode)}};
+                                        .accept = {.host = host, .mode = hearsay_text(act->mode)}};
         return act->mode != NULL;
     }
     if (strcmp(word, "notice") == 0 || strcmp(word, "unnotice") == 0) {
@@ -97,14 +97,18 @@ static bool act_fill(const struct desk *desk, const struct desk_act *act, struct
         return false;
     }
     if (strcmp(word, "hide") == 0) {
-        *out =
-            (struct hearsay_request){.kind = HEARSAY_REQUEST_HIDE, .hide = {host, id, why, reason}};
+        *out = (struct hearsay_request){
+            .kind = HEARSAY_REQUEST_HIDE,
+            .hide = {.host = host, .id = id, .kind = why, .reason = reason}};
     } else if (strcmp(word, "show") == 0) {
-        *out = (struct hearsay_request){.kind = HEARSAY_REQUEST_RESTORE,
-                                        .restore = {host, id, why, reason}};
+        *out = (struct hearsay_request){
+            .kind = HEARSAY_REQUEST_RESTORE,
+            .restore = {.host = host, .id = id, .kind = why, .reason = reason}};
     } else if (strcmp(word, "remove") == 0) {
-        *out = (struct hearsay_request){.kind = HEARSAY_REQUEST_REMOVE,
-                                        .remove = {host, id, act->ban != NULL, why, reason}};
+        *out = (struct hearsay_request){
+            .kind = HEARSAY_REQUEST_REMOVE,
+            .remove = {
+                .host = host, .id = id, .ban = act->ban != NULL, .kind = why, .reason = reason}};
     }
     return out->kind != HEARSAY_REQUEST_UNKNOWN;
 }
@@ -145,8 +149,10 @@ struct desk_notice act_do(const struct desk *desk, const struct desk_act *act, c
     if (!act_fill(desk, act, hearsay_text(host[0] != '\0' ? host : NULL), room, &request)) {
         return (struct desk_notice){.key = NULL};
     }
-    if ((act->id != NULL && act->reason != NULL && strlen(act->reason) > REASON_BYTES_MAX) ||
-        (request.kind == HEARSAY_REQUEST_NOTICE && request.notice.text.length > NOTICE_BYTES_MAX)) {
+    if ((act->id != NULL && act->reason != NULL &&
+         strlen(act->reason) > HEARSAY_REASON_BYTES_MAX) ||
+        (request.kind == HEARSAY_REQUEST_NOTICE &&
+         request.notice.text.length > HEARSAY_NOTICE_BYTES_MAX)) {
         return (struct desk_notice){.key = "error.too_long", .is_bad = true};
     }
     return hearsay_ask(server, &request, ACT_CALL_MS, &response, error) == HEARSAY_OK

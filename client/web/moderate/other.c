@@ -137,7 +137,9 @@ void desk_notices(struct html *html, const struct desk *desk, const struct hears
     desk_form_begin(html, desk, "card", NULL);
     lang_write_between(html, desk->lang, "<label for=\"text\">", "moderate.notice_text",
                        "</label>\n<input type=\"text\" name=\"text\" id=\"text\" required "
-                       "maxlength=\"500\" dir=\"auto\"");
+                       "dir=\"auto\" maxlength=\"");
+    html_number(html, HEARSAY_NOTICE_BYTES_MAX);
+    html_raw(html, "\"");
     html_attribute(html, "value", text);
     html_raw(html, ">\n");
     write_ends(html, desk);

@@ -143,7 +143,10 @@ static void similar_answer(struct similar_job *job)
     struct hearsay_response response = {
         .id = job->base.request_id,
         .kind = HEARSAY_RESPONSE_SIMILAR_LIST,
-        .similar_list = {groups, fits, job->list.total, job->messages},
+        .similar_list = {.groups = groups,
+                         .group_count = fits,
+                         .total = job->list.total,
+                         .messages = job->messages},
     };
 
     similar_list_sort(&job->list);
