@@ -128,7 +128,7 @@ struct reading {
 __attribute__((format(printf, 2, 3))) static int refuse_line(const struct reading *reading,
                                                              const char *format, ...)
 {
-    char why[HERE_MAP_REASON_BYTES];
+    char why[HERE_MAP_REASON_BYTES - 32]; /* after "line 4294967295: " */
     va_list list;
 
     va_start(list, format);
