@@ -18,7 +18,7 @@ int store_row_put_several(sqlite3_stmt *statement, const struct persist_message 
         rc = store_table_bind(statement, i, &store_message_table, messages[i]);
     }
     rc = rc == SQLITE_OK ? sqlite3_step(statement) : rc;
-    store_statement_reset(statement);
+    (void)sqlite3_reset(statement); /* repeats what step said; the next call binds every place */
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
