@@ -64,15 +64,18 @@ static int64_t max_ms(int64_t a, int64_t b)
 /* When a stream has something to do next. */
 static int64_t stream_next(const struct live_stream *stream)
 {
-    return least_i64(stream->began_ms + LIVE_LIFE_MS, stream->spoke_ms + LIVE_COMMENT_MS);
+    return least_i64(stream->began_ms + LIVE_LIFE_MS, stream->alive_ms + LIVE_ALIVE_MS);
 }
 
 static void stream_tick(struct live_stream *stream, int64_t now_ms)
 {
+    static const char alive_event[] = "event: alive\ndata: {}\n\n";
+
     if (now_ms - stream->began_ms >= LIVE_LIFE_MS) {
         live_stream_end(stream);
-    } else if (now_ms - stream->spoke_ms >= LIVE_COMMENT_MS) {
-        live_stream_send(stream, ":\n\n", 3);
+    } else if (now_ms - stream->alive_ms >= LIVE_ALIVE_MS) {
+        stream->alive_ms = now_ms;
+        live_stream_send(stream, alive_event, sizeof(alive_event) - 1);
     }
 }
 
@@ -324,7 +327,7 @@ static struct live_stream *stream_new(struct live *live, const struct http_addre
                                    .client = *client,
                                    .holder = holder,
                                    .began_ms = live_now_ms(live),
-                                   .spoke_ms = live_now_ms(live)};
+                                   .alive_ms = live_now_ms(live)};
     live->stream_count++;
     return stream;
 }

@@ -6,8 +6,8 @@
 #include "client/web/live.h"
 
 enum {
-    LIVE_TICK_MS = 500,          /* between two ticks, and between two lists of a view */
-    LIVE_COMMENT_MS = 25 * 1000, /* without an event; keeps proxies from closing */
+    LIVE_TICK_MS = 500,        /* between two ticks, and between two lists of a view */
+    LIVE_ALIVE_MS = 25 * 1000, /* between two signs of life; keeps proxies from closing, too */
     LIVE_LIFE_MS = 15 * 60 * 1000,
     LIVE_AWAY_MS = 10 * 1000,  /* hearsayd is away for so long: streams end, and pages say so */
     LIVE_SHIFT_MS = 60 * 1000, /* hearsayd's clock was set by more: pages look at it again */
@@ -94,7 +94,7 @@ struct live_stream {
     bool has_notices;           /* its page was told notices_version */
     uint64_t notices_version;
     int64_t began_ms;
-    int64_t spoke_ms;
+    int64_t alive_ms; /* when it got a sign of life last */
 };
 
 struct live {

@@ -15,7 +15,6 @@ void live_stream_send(struct live_stream *stream, const char *event, size_t byte
         return;
     }
     stream->is_ending = !http_stream_send(stream->http, event, bytes);
-    stream->spoke_ms = live_now_ms(stream->view->live);
 }
 
 void live_wake(struct live *live, int64_t at_ms)

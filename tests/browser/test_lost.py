@@ -30,10 +30,11 @@ SOON = 10  # seconds, on a page that has been loaded
 
 
 class Relay:
-    """Passes connections on to a place. While `refuses` it hangs up on each POST, unanswered."""
+    """Passes connections on to a place. While `refuses` it hangs up on each POST, unanswered. While `is_silent` it
+    takes all that is sent and answers nothing, as where a phone has left the WiFi without a word."""
 
     def __init__(self, place):
-        self.place, self.refuses, self.refused = place, False, 0
+        self.place, self.refuses, self.refused, self.is_silent = place, False, 0, False
         self.door = socket.create_server(("127.0.0.1", 0), backlog=64)
         self.port = self.door.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -57,6 +58,8 @@ class Relay:
                         return
                     if not data:
                         return
+                    if self.is_silent:
+                        continue
                     if source is phone:  # which says to whom it speaks; the place knows its own port only
                         place.sendall(data.replace(b":%d" % self.port, b":%d" % self.place.port))
                     else:
@@ -177,6 +180,66 @@ def test_back_after_a_lost_report(phone, relay, script):
     assert phone.find("[id='report.spam']").is_selected()
     if not phone.run("return window.wasHere === true"):
         assert values(phone, ["#code"]) == {"#code": ""}
+
+
+# What takes a page a minute takes it a second and a half, and what takes 10 s a quarter of a second. A stream that says
+# nothing counts as lost only once `isImpatient`.
+HASTE = """
+  const slow = setTimeout;
+  window.setTimeout = (act, ms) => slow(() => ms < 60000 || window.isImpatient ? act() : setTimeout(act, ms), ms / 40);
+"""
+
+
+def test_a_silent_connection_is_said(phone, relay):
+    """And when it is back, the page goes on by itself."""
+    phone.before_each_page(HASTE)
+    phone.open(relay)
+    relay.place.leave("one", source="127.0.0.9")
+    phone.until(lambda: phone.has("#new"), "a new message by the stream")
+    assert not phone.has("#said")
+    relay.is_silent = True
+    phone.run("window.isImpatient = true")
+    phone.until(lambda: "Not connected" in phone.text("#said"), "the page says so", SOON)
+    relay.is_silent = False
+    phone.until(lambda: not phone.has("#said"), "the page is connected again", SOON)
+
+
+def test_a_list_that_does_not_come_is_said(phone, relay):
+    phone.before_each_page(HASTE)
+    phone.open(relay)
+    relay.place.leave("one", source="127.0.0.9")
+    phone.until(lambda: phone.has("#new"), "a new message by the stream")
+    relay.is_silent = True
+    phone.tap("#new")
+    phone.until(lambda: "Not connected" in phone.text("#said"), "the page says so", 2 * SOON)
+    relay.is_silent = False
+    phone.until(lambda: not phone.has("#said"), "the page is connected again", SOON)
+    phone.tap("#new")
+    phone.until(lambda: phone.messages == ["one"], "the message", SOON)
+
+
+def test_signs_of_life_are_heard(phone, relay):
+    """A stream is kept as long as it has them, and no longer."""
+    phone.before_each_page("""
+      window.streams = [];
+      window.waits = [];
+      const slow = setTimeout, end = clearTimeout;
+      window.setTimeout = (act, ms) => ms === 60000 ? -window.waits.push(act) : slow(act, ms);
+      window.clearTimeout = (timer) => timer < 0 ? delete window.waits[-timer - 1] : end(timer);
+      window.EventSource = class extends EventTarget {
+        constructor() { super(); window.streams.push(this); }
+        close() { this.isClosed = true; }
+      };""")
+    phone.open(relay)
+    assert phone.run("""
+      const [first] = streams, waiting = () => waits.filter((wait) => wait).length, seen = [waiting()];
+      for (const name of ['open', 'alive', 'alive']) {
+        const before = waits.length;
+        first.dispatchEvent(new Event(name));
+        seen.push(waits.length - before, waiting());
+      }
+      waits.pop()();
+      return [seen, first.isClosed, streams.length, waiting()];""") == [[1, 1, 1, 1, 1, 1, 1], True, 2, 1]
 
 
 @pytest.fixture

@@ -138,12 +138,12 @@ class Events:
         assert self.next() == {"retry": "5000"}
 
     def next(self):
-        """The next event, as its fields. Comments are skipped, and that there are no notices."""
+        """The next event, as its fields. Signs of life are skipped, and that there are no notices."""
         fields = {}
         while True:
             line = self.answer.readline().decode()
             assert line, "the stream has ended"
-            if line == "\n" and fields == {"event": "house", "data": []}:
+            if line == "\n" and fields in ({"event": "house", "data": []}, {"event": "alive", "data": {}}):
                 fields = {}
             if line == "\n" and fields:
                 return fields

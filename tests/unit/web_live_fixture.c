@@ -447,7 +447,7 @@ static const char *stream_read(const struct http_stream *stream, char out_id[40]
     text[0] = out_id[0] = '\0';
     for (char *next = copy + 13; *next != '\0';) {
         const char *event = event_cut(next, &next, out_id);
-        if (strcmp(event, ":") == 0) {
+        if (strcmp(event, "event: alive\ndata: {}") == 0) {
             used += (size_t)snprintf(text + used, sizeof(text) - used, ": ");
         } else if (strcmp(event, "event: house\ndata: []") == 0) {
             assert_null(strstr(next, event)); /* each stream gets it once */

@@ -97,9 +97,9 @@ void web_live_close(struct http_stream *stream);
 /* As the loop does when it turns: who was ended is closed. */
 void web_live_reap(void);
 
-/* What a stream got, in short: m and the number of a message, G for gone, : for a comment, -01 for
- * a message that went, 01=2 for a message with two answers. Checks the ids of the events. Returns a
- * text that lives until the next call.
+/* What a stream got, in short: m and the number of a message, G for gone, : for a sign of life, -01
+ * for a message that went, 01=2 for a message with two answers. Checks the ids of the events.
+ * Returns a text that lives until the next call.
  */
 const char *web_live_got(const struct http_stream *stream);
 

@@ -395,6 +395,7 @@
     const request = new XMLHttpRequest();
     request.open('GET', location.pathname + location.search);
     request.responseType = 'document';
+    request.timeout = 10000;
     request.setRequestHeader('Accept', 'text/html'); // else it is that of a program
     request.addEventListener('load', () => {
       const next = request.response && request.response.getElementById('messages');
@@ -405,8 +406,12 @@
         formUpdate(request.response);
         houseUpdate(request.response);
         done(request.response, next, shift);
+      } else {
+        liveAgain();
       }
     });
+    request.addEventListener('error', liveAgain);
+    request.addEventListener('timeout', liveAgain);
     request.send();
   }
 
@@ -484,9 +489,11 @@
   let last = ''; // the id of the last event
   let listAt = serverAtLoad; // when the list was written
 
-  // Says that the page has had no stream for ten seconds, and of when the list is.
+  // Says that the page has had no stream for ten seconds, and of when the list is. A stream has a sign of life every
+  // 25 s: without one the connection is lost, which a browser does not see by itself.
   const said = byId('said');
   let lostTimer = 0;
+  let silence = 0;
   let liveAt = atLoad;
   let isLost = false;
 
@@ -540,14 +547,34 @@
     }
   }
 
-  function liveClose() {
+  function silenceWait() {
+    clearTimeout(silence);
+    silence = setTimeout(liveAgain, 60000);
+  }
+
+  function liveHear() {
+    liveAt = Date.now();
+    silenceWait();
+  }
+
+  function sourceClose() {
     clearTimeout(timer);
-    lostEnd();
+    clearTimeout(silence);
     if (source) {
-      liveAt = source.readyState === EventSource.OPEN ? Date.now() : liveAt;
       source.close();
       source = null;
     }
+  }
+
+  function liveClose() {
+    lostEnd();
+    sourceClose();
+  }
+
+  // The place does not answer: a new stream opens, or lostNote says that none does.
+  function liveAgain() {
+    sourceClose();
+    liveOpen();
   }
 
   function liveOpen() {
@@ -562,10 +589,11 @@
       query.set('since', String(Math.round(listAt - 2000))); // what came behind the page
     }
     const mine = source = new EventSource('/events?' + query);
-    let isLive = false;
     lostNote();
+    silenceWait();
+    mine.addEventListener('alive', liveHear);
     mine.addEventListener('open', () => {
-      isLive = true;
+      liveHear();
       lostEnd();
       if (isLost) {
         isLost = false;
@@ -578,8 +606,6 @@
     });
     mine.addEventListener('answers', (event) => answersTake(eventRead(event)));
     mine.addEventListener('error', () => {
-      liveAt = isLive ? Date.now() : liveAt;
-      isLive = false;
       lostNote();
       if (mine.readyState === EventSource.CLOSED && source === mine) {
         source = null; // refused: too many streams, or hearsayd is away
