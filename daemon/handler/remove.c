@@ -33,7 +33,6 @@ static void take_removal(struct remove_job *remove)
             log_warning("memory is short: a ban is in force after the next start only");
         }
     }
-    log_info("host %s: the operator has removed a message", job->host->config.name);
 }
 
 static void on_removed(struct persist_op *op)
@@ -41,6 +40,8 @@ static void on_removed(struct persist_op *op)
     struct remove_job *remove = CONTAINER_OF(op, struct remove_job, op);
     struct job *job = &remove->base;
     struct hearsay_response response = {.id = job->request_id, .kind = HEARSAY_RESPONSE_REMOVED};
+    const struct moderated *known = moderation_find(&job->host->moderation, op->message.id);
+    bool was_removed = known != NULL && known->destroy_ms != 0;
 
     if (op->outcome == PERSIST_NOT_FOUND) {
         job_fail_not_found(job);
@@ -55,6 +56,9 @@ static void on_removed(struct persist_op *op)
             response.removed.destroyed_ms = op->message.destroy_ms;
         }
         take_removal(remove);
+        if (!was_removed) { /* else it is no decision, as with a hidden message below */
+            log_info("host %s: the operator has removed a message", job->host->config.name);
+        }
         job_finish(job, &response);
     }
 }
@@ -63,6 +67,8 @@ static void on_hidden(struct persist_op *op)
 {
     struct remove_job *remove = CONTAINER_OF(op, struct remove_job, op);
     struct job *job = &remove->base;
+    const struct moderated *known = moderation_find(&job->host->moderation, op->message.id);
+    bool was_hidden = known != NULL && known->state == PERSIST_WITHHELD;
 
     if (op->outcome == PERSIST_NOT_FOUND) {
         job_fail_not_found(job);
@@ -73,7 +79,9 @@ static void on_hidden(struct persist_op *op)
         job_fail_write(job, op->reason);
     } else {
         service_withhold(job->service, job->host, &op->message);
-        log_info("host %s: the operator has hidden a message", job->host->config.name);
+        if (!was_hidden) {
+            log_info("host %s: the operator has hidden a message", job->host->config.name);
+        }
         job_succeed(job, HEARSAY_RESPONSE_HIDDEN);
     }
 }

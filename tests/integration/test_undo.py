@@ -144,6 +144,23 @@ def test_decisions(make_daemon, rng):
         assert page.call(pb.Decisions()).decisions[-1].web
 
 
+def test_hidden_again(make_daemon, rng):
+    """Who hides or removes a message again decides nothing: neither the log nor the list of decisions says so."""
+    daemon = make_daemon()
+    with daemon.administrator() as client:
+        bad = leave(client, rng)
+        for _ in range(3):
+            client.call(pb.Hide(id=bad.id))
+        client.call(pb.Restore(id=bad.id))
+        client.call(pb.Hide(id=bad.id))
+        for _ in range(2):
+            client.call(pb.Remove(id=bad.id))
+        assert [act for act, _ in acts(client)] == ["hide", "restore", "hide", "remove"]
+    daemon.stop()
+    assert daemon.log_text().count("the operator has hidden a message") == 2
+    assert daemon.log_text().count("the operator has removed a message") == 1
+
+
 def test_decisions_leave(make_daemon, rng):
     """A line goes when its time is over."""
     daemon = make_daemon("[daemon]\nmoderation_log_keep = 1s\n")

@@ -289,7 +289,7 @@ def test_the_page_by_socket_activation(unit_daemon, sanitized):
             web.stop()
             web.launch()  # systemd keeps the folder of who stays
             assert web.get("/gen_204", host="probe.example", source="127.0.0.7").status == 204
-            assert "cannot keep" not in "".join(web.lines)
+            assert "cannot use the file" not in "".join(web.lines)
             web.stop()
         finally:
             if web.process.poll() is None:

@@ -113,14 +113,16 @@ void stay_open(struct stay *stay, const struct web_config *config, int64_t now_m
         read_file(stay, config->portal == WEB_PORTAL_OFFLINE, now_ms);
         return;
     }
-    const char *why = rc == EWOULDBLOCK ? "another process does" : strerror(rc);
+    const char *why = rc == EWOULDBLOCK ? "another process uses it" : strerror(rc);
     if (config->portal == WEB_PORTAL_OFFLINE) {
-        log_warning("a restart of this program will forget who pressed \"Stay connected\", and "
-                    "phones their drafts: cannot keep it in %s: %s",
-                    path, why);
+        log_warning(
+            "cannot use the file %s, which lasts over a restart of hearsay-web: %s. After a "
+            "restart guests must press \"Stay connected\" again, and drafts on their phones "
+            "are lost",
+            path, why);
     } else {
-        log_info("a restart of this program will make phones forget their drafts: cannot keep "
-                 "their key in %s: %s",
+        log_info("cannot use the file %s, which lasts over a restart of hearsay-web: %s. After a "
+                 "restart drafts on phones are lost",
                  path, why);
     }
     stay_close(stay);
