@@ -140,8 +140,9 @@ void live_wake_soon(struct live *live);
 
 /* The view for what a client looks at; `newcomer` is its stream, which is counted and in no view
  * yet. If all views are in use, one gives way: it is of those that hold most streams, and all of
- * its streams end. The view of all messages always has a place. NULL: no memory, or nobody holds as
- * many streams as the newcomer. */
+ * its streams end. The views of all messages of a place always find one, and if there are more of
+ * them than options.views, that many. NULL: no memory, or nobody holds as many streams as the
+ * newcomer. */
 struct live_view *live_view_find(struct live *live, const struct view *asked,
                                  const struct live_stream *newcomer);
 void live_view_free(struct live_view *view);

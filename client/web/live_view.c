@@ -140,7 +140,8 @@ static void view_drop(struct live_view *view)
 }
 
 /* Makes a place for a view: of the view that is unused for longest, or of one that gives way.
- * False: none does. */
+ * False: none does. A plain view then is one more than options.views: there are as many as places,
+ * which the operator writes down, and no more than streams. */
 static bool views_make_room(struct live *live, bool is_plain, const struct live_stream *newcomer)
 {
     struct fair_choice choice = {.newcomer = {0}};
@@ -162,7 +163,7 @@ static bool views_make_room(struct live *live, bool is_plain, const struct live_
         return true;
     }
     if (choice.victim.thing == NULL) {
-        return false;
+        return is_plain;
     }
     view_drop(choice.victim.thing);
     return true;

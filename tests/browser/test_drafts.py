@@ -220,6 +220,38 @@ def test_another_language_without_script_keeps_topics(phone, make_place):
     assert phone.messages == ["Gibt es hier ein Klavier?"]
 
 
+def choices(phone):
+    return [phone.find(f"#leave [value={topic}]").is_selected() for topic in ("coffee", "music")] + [
+        phone.find("#now").is_selected(), phone.find("#ttl").get_attribute("value")]
+
+
+def test_another_language_keeps_choices(phone, make_place):
+    """With the script: topics that are ticked, also where the page ticked others, and how long the message stays."""
+    phone.open(make_place("topics = coffee, music\n"), "/?t=coffee")
+    phone.tap("#text")
+    before = choices(phone)
+    assert before[:3] == [True, False, False] and before[3] != "3600"
+    phone.tap("#leave [value=coffee]")
+    phone.tap("#leave [value=music]")
+    phone.unfold("#leave details")
+    phone.tap("label[for=now]")
+    phone.run("arguments[0].value = '3600'; arguments[0].dispatchEvent(new Event('change', {bubbles: true}))",
+              phone.find("#ttl"))
+    phone.follow("=Deutsch")
+    assert phone.find("html").get_attribute("lang") == "de"
+    assert choices(phone) == [False, True, True, "3600"]
+    phone.fill("#text", "Gibt es hier ein Klavier?")
+    phone.follow("form#leave .send")
+    phone.wait_left()
+    phone.go("/?t=coffee&l=en")
+    assert choices(phone) == before, "what was sent is forgotten"
+    phone.tap("#text")
+    phone.tap("#leave [value=music]")
+    phone.tap("#leave [value=music]")
+    phone.go("/?t=music&l=en")
+    assert choices(phone)[:2] == [False, True], "what was taken back is no choice"
+
+
 # --- the connection -------------------------------------------------------------------------------
 
 
@@ -263,7 +295,8 @@ def test_the_composer(phone, place, script):
         before = phone.find("#text").rect["height"]
         phone.run("arguments[0].value = '\\n'.repeat(9)", phone.find("#text"))
         assert phone.find("#text").rect["height"] > before
-        # No draft for the next page, though the script may have kept these lines after the tap.
+        # No draft for the next page, though the script may have kept the tick and these lines.
+        phone.tap("label[for=now]")
         phone.run("arguments[0].value = ''; arguments[0].dispatchEvent(new Event('input', {bubbles: true}));",
                   phone.find("#text"))
     phone.open(place)

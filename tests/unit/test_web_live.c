@@ -472,6 +472,29 @@ TEST_WITH(a_view_of_whoever_has_most_gives_way, web_live_setup, web_live_teardow
     assert_false(web_live.streams[5].is_ended);
 }
 
+/* Also where there are more places than views. */
+TEST_WITH(each_place_has_its_list, web_live_setup, web_live_teardown)
+{
+    struct view view = web_live.plain;
+
+    web_live.live->options = (struct live_options){.events = 100,
+                                                   .events_per_address = 100,
+                                                   .views = 4,
+                                                   .board = web_live.live->options.board};
+    for (unsigned i = 0; i < 10; i++) {
+        (void)snprintf(view.place, sizeof(view.place), "place:%u\n", i);
+        assert_int_equal(web_live_ask(i, &view, NULL).status, 200);
+    }
+    view.topic_count = 1;
+    (void)snprintf(view.topics[0], sizeof(view.topics[0]), "topic");
+    assert_int_equal(web_live_ask(20, &view, NULL).status, 503);
+    for (size_t i = 0; i < web_live.stream_count; i++) {
+        assert_false(web_live.streams[i].is_ended);
+    }
+    web_live_close(&web_live.streams[0]);
+    assert_int_equal(web_live_ask(20, &view, NULL).status, 200);
+}
+
 TEST_WITH(views_are_limited_and_unused_ones_make_room, web_live_setup, web_live_teardown)
 {
     struct view view = web_live.plain;

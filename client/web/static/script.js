@@ -676,15 +676,29 @@
   // on another page with the same form. So texts that were not sent are kept, until a page says that they have come
   // here. A secret has autocomplete="off" and is not kept.
   const formName = (f) => (f.elements.re || '').value || f.getAttribute('id') || (f.elements.id || '').value;
-  const typedFields = () => [...document.querySelectorAll('textarea, input[type=text]')]
-    .filter((field) => field.id && field.form && formName(field.form) && !field.readOnly &&
-      field.autocomplete !== 'off');
+  const typedFields = () => [...document.querySelectorAll('textarea, input[type=text], select, [type=checkbox]')]
+    .filter((field) => field.form && formName(field.form) && !field.readOnly && field.autocomplete !== 'off');
+  const fieldName = (field) => field.id || '=' + field.value; // a topic is a box without an id
+  const isText = (field) => field.type.startsWith('text');
+
+  // What was chosen, if that is not what the page chose.
+  const choiceOf = (field) => field.options ? [...field.options].every((one) => one.selected === one.defaultSelected) ?
+    '' : field.value : field.checked === field.defaultChecked ? '' : String(field.checked);
+
+  function typedPut(field, text) {
+    const name = formName(field.form);
+    secret.typed[name] = Object.assign({}, secret.typed[name], {[fieldName(field)]: text});
+  }
 
   function typedRestore() {
     for (const field of typedFields()) {
-      const text = (secret.typed[formName(field.form)] || {})[field.id];
-      if (text && !field.value) {
-        field.value = text;
+      const text = (secret.typed[formName(field.form)] || {})[fieldName(field)];
+      if (text && !(isText(field) && field.value)) {
+        if (field.type === 'checkbox') {
+          field.checked = text === 'true';
+        } else if (!field.options || [...field.options].some((one) => one.value === text)) {
+          field.value = text;
+        }
         const details = field.closest('details');
         if (details) {
           details.open = true;
@@ -699,14 +713,19 @@
     const write = () => {
       clearTimeout(timer);
       timer = 0;
-      for (const field of typedFields()) {
-        const name = formName(field.form);
-        secret.typed[name] = Object.assign({}, secret.typed[name], {[field.id]: field.value});
+      for (const field of typedFields().filter(isText)) {
+        typedPut(field, field.value);
       }
       keptWrite();
     };
     addEventListener('input', () => {
       timer = timer || setTimeout(write, 300);
+    });
+    addEventListener('change', ({target}) => {
+      if (!isText(target) && typedFields().includes(target)) {
+        typedPut(target, choiceOf(target));
+        write();
+      }
     });
     addEventListener('submit', (event) => {
       secret.sent = formName(event.target);
