@@ -111,8 +111,9 @@ void handler_remove(struct ask *ask)
     }
     if (asked->ban && ask->host->rules.ban_count == RULES_BANS_MAX) {
         ask_refuse(ask, MSG_QUOTA, "ban",
-                   "this host has 1000 bans, and there may be no more: unban some, or remove "
-                   "without");
+                   "this host has %d bans, and there may be no more: unban some, or remove "
+                   "without",
+                   RULES_BANS_MAX);
         return;
     }
     struct remove_job *remove = remove_job_new(
