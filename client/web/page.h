@@ -83,7 +83,8 @@ enum page_notice {
     PAGE_FIELD,     /* 400: `field` is wrong */
     PAGE_EXPIRED,   /* 403: the form was open too long; send again */
     PAGE_MOVED,     /* the phone has moved to another access point; send again? */
-    PAGE_GONE,      /* 404 */
+    PAGE_GONE,      /* 404: what was there may have gone */
+    PAGE_ADDRESS,   /* 404: nothing ever has such an address */
     PAGE_ELSEWHERE, /* 404: at `host`, which another server has */
     PAGE_REMOVED,   /* 410: by the operator */
     PAGE_TOO_LONG,  /* 413: a text has `excess` characters or bytes too many */

@@ -194,6 +194,24 @@ def test_a_message_is_hidden_on_this_phone(phone, place):
     assert phone.heading == "A message" and not phone.has("=Hide it on this phone")
 
 
+def test_a_topic_whose_messages_are_all_hidden_says_so(phone, make_place):
+    """On this phone, or by the operator."""
+    place = make_place("topics = jazz\n")
+    rude = fields_of(place.leave("rude", source="127.0.0.8", t="jazz").text, "/withdraw")["id"]
+    phone.open(place, "/m/" + rude)
+    phone.follow("=Hide it on this phone")
+    phone.go("/?t=jazz")
+    assert phone.messages == [] and "No message fits what you look for." in phone.text("main")
+    phone.tap("=Show what I have hidden")
+    assert phone.messages == ["rude"] and not phone.has("#empty")
+    with place.gateway.daemon.administrator() as operator:
+        operator.call(wire.pb.Hide(id=bytes.fromhex(rude)))
+    phone.until(lambda: phone.messages == [], "it goes", 60)
+    assert "No message fits what you look for." in phone.text("main")
+    phone.go("/?t=jazz")
+    assert phone.messages == [] and "No message fits what you look for." in phone.text("main")
+
+
 def test_a_text_that_is_too_long_is_counted(phone, make_place):
     """The script counts characters and bytes as hearsayd does, and does not let the text be sent. Without a
     script the page refuses it in the same words."""

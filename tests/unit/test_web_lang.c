@@ -127,6 +127,20 @@ TEST(test_complete)
     assert_int_equal(missing, 0);
 }
 
+/* One thing has one word. */
+TEST(test_words)
+{
+    static const char *const avoided[][2] = {{"de", "Access Point"}};
+
+    for (size_t i = 0; i < sizeof(avoided) / sizeof(avoided[0]); i++) {
+        const struct lang *lang = lang_find(avoided[i][0]);
+
+        for (size_t j = 0; j < lang->count; j++) {
+            assert_null(strstr(lang->entries[j].text, avoided[i][1]));
+        }
+    }
+}
+
 TEST(test_categories)
 {
     const struct lang *arabic = lang_find("ar");

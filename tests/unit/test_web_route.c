@@ -41,8 +41,10 @@ TEST_WITH(paths_lead_to_pages, web_route_setup, NULL)
     assert_int_equal(web_route_get("/qr/page.txt"), 200);
     assert_int_equal(web_route_get("/qr/join.svg"), 404); /* no WiFi is configured */
     assert_int_equal(web_route_get("/m/xyz"), 404);
+    assert_int_equal(web_route.shown.notice, PAGE_ADDRESS);
     assert_int_equal(web_route_get("/stay"), 404); /* portal = off */
     assert_int_equal(web_route_get("/nothing"), 404);
+    assert_int_equal(web_route.shown.notice, PAGE_ADDRESS);
     assert_int_equal(web_route_get("/leave"), 303);
     assert_string_equal(web_route.exchange.location, "/?p=01234567");
     request = web_route_request_of("/about");

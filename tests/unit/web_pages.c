@@ -373,6 +373,13 @@ static void write_error_gone(struct html *html, const struct page *page,
     page_write_error(html, page, &(struct page_error){.notice = PAGE_GONE}, NULL);
 }
 
+static void write_error_address(struct html *html, const struct page *page,
+                                const struct web_pages_values *values)
+{
+    (void)values;
+    page_write_error(html, page, &(struct page_error){.notice = PAGE_ADDRESS}, NULL);
+}
+
 static void write_error_elsewhere(struct html *html, const struct page *page,
                                   const struct web_pages_values *values)
 {
@@ -502,6 +509,7 @@ const struct web_pages_sample web_pages_samples[] = {
     {"error-refused", write_error_refused, true, false},
     {"error-closed", write_error_closed, true, false},
     {"error-gone", write_error_gone, false, false},
+    {"error-address", write_error_address, false, false},
     {"error-elsewhere", write_error_elsewhere, false, false},
     {"error-removed", write_error_removed, false, false},
     {"error-name", write_error_name, false, false},

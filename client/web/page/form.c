@@ -109,6 +109,8 @@ static const char *notice_key(enum page_notice notice)
         return "error.expired";
     case PAGE_GONE:
         return "error.gone";
+    case PAGE_ADDRESS:
+        return "error.address";
     case PAGE_REMOVED:
         return "error.removed";
     case PAGE_NAME:

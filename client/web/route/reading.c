@@ -285,7 +285,7 @@ void reading_message(struct visit *visit)
     uint8_t id[HEARSAY_ID_BYTES];
 
     if (!secret_read_hex(visit->request->path + MESSAGE_PATH_BYTES, id)) {
-        visit_fail(visit, 404, &(struct page_error){.notice = PAGE_GONE});
+        visit_fail(visit, 404, &(struct page_error){.notice = PAGE_ADDRESS});
     } else if (reading_view(visit)) {
         visit_name_host(visit);
         board_get(visit->router->board, visit_host_at(visit), id, &visit->request->client,

@@ -73,7 +73,7 @@ static void visit_go(struct visit *visit)
     if (!names_allow_host(&visit->router->names, false, visit->request->host)) {
         answer_stranger(visit);
     } else if (route == NULL) {
-        visit_fail(visit, 404, &(struct page_error){.notice = PAGE_GONE});
+        visit_fail(visit, 404, &(struct page_error){.notice = PAGE_ADDRESS});
     } else if (route->is_form && visit->request->method != HTTP_POST) {
         visit_redirect_to_list(visit); /* the address of a form's answer was opened again */
     } else if (!route->is_form && visit->request->method == HTTP_POST) {

@@ -253,9 +253,9 @@
   }
 
   function emptyShow() {
-    list.hidden = list.children.length === 0;
+    list.hidden = [...list.children].every((item) => item.hidden);
     if (!isList) {
-      list.parentNode.hidden = list.hidden; // with the heading of answers
+      list.parentNode.hidden = !list.children.length; // with the heading of answers
     }
     if (empty) {
       empty.hidden = !list.hidden;
@@ -308,6 +308,7 @@
       }
     }
     showAgain.hidden = hidden === 0;
+    emptyShow();
   }
 
   function itemMs(item) {
@@ -418,7 +419,6 @@
   function listReplace(page, next) {
     const hadFocus = list.contains(document.activeElement);
     childrenReplace(list, [...next.children].map((item) => document.adoptNode(item)));
-    emptyShow();
     if (hadFocus) {
       focusOn(main);
     }
