@@ -200,8 +200,9 @@ def test_a_silent_connection_is_said(phone, relay):
     phone.until(lambda: phone.has("#new"), "a new message by the stream")
     assert not phone.has("#said")
     relay.is_silent = True
-    phone.run("window.isImpatient = true")
+    phone.run("window.isImpatient = window.isHasty = true")
     phone.until(lambda: "Not connected" in phone.text("#said"), "the page says so", SOON)
+    phone.run("window.isHasty = false")
     relay.is_silent = False
     phone.until(lambda: not phone.has("#said"), "the page is connected again", SOON)
 
