@@ -326,6 +326,7 @@ def test_the_message_is_shown_in_its_place(phone, place):
     phone.follow("=Take back")
     addresses.append(phone.driver.current_url)
     code = typed(phone, "#code")
+    assert phone.text("#code-help").startswith("This tab keeps the code until you close it.")
     phone.follow("=Take it back")
     addresses.append(phone.driver.current_url)
     assert phone.heading == "Taken back" and len(code) == 26

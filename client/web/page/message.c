@@ -97,8 +97,9 @@ static void message_write_withdraw(struct html *html, const struct page *page,
                    "spellcheck=\"false\" aria-describedby=\"");
     html_raw(html, is_wrong ? "error code-help\" aria-invalid=\"true\"" : "code-help\"");
     html_attribute(html, "value", message->code == NULL ? "" : message->code);
-    lang_write_between(html, page->lang, ">\n<p class=\"help\" id=\"code-help\">", "withdraw.help",
-                       "</p>\n");
+    html_raw(html, ">\n<p class=\"help\" id=\"code-help\"");
+    html_attribute(html, "data-kept", lang_text(page->lang, "withdraw.kept"));
+    lang_write_between(html, page->lang, ">", "withdraw.help", "</p>\n");
     lang_write_element(html, page->lang, "button", "button send", "withdraw.send");
     html_raw(html, "</form>\n</details>\n");
 }

@@ -806,6 +806,8 @@
     const known = code && secret.codes[code.form.elements.id.value];
     if (known && !code.value) {
       code.value = known;
+      const help = byId('code-help');
+      help.textContent = help.dataset.kept;
       code.closest('details').open = true;
     }
   }
