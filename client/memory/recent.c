@@ -289,15 +289,13 @@ static int recent_damaged(const struct hearsay_recent *recent, struct hearsay_er
                     recent->file.path);
 }
 
-/*
- * Sets the profile of the memory. Returns `status_if_wrong` when the text is not a valid profile.
- */
+/* Sets the profile of the memory. Returns HEARSAY_ERR_ARGUMENT when the text is none. */
 static int take_profile(struct hearsay_recent *recent, const char *text, size_t length,
-                        int status_if_wrong, struct hearsay_error *error)
+                        struct hearsay_error *error)
 {
     const char *reason = NULL;
     if (profile_parse(text, length, &recent->parsed, &reason) != 0) {
-        return fail_set(error, status_if_wrong, "profile \"%.*s\": %s",
+        return fail_set(error, HEARSAY_ERR_ARGUMENT, "profile \"%.*s\": %s",
                         (int)(length < 100 ? length : 100), text, reason);
     }
     memcpy(recent->profile, text, length);
@@ -320,10 +318,12 @@ static int take_head(struct hearsay_recent *recent, struct hearsay_error *error)
         return recent_damaged(recent, error);
     }
     recent->rounds = rounds;
-    int status = take_profile(recent, (const char *)body->data + ROUNDS_BYTES, length,
-                              HEARSAY_ERR_FILE, error);
-    if (status != HEARSAY_OK) {
-        return status;
+    const char *text = (const char *)body->data + ROUNDS_BYTES;
+    if (take_profile(recent, text, length, NULL) != HEARSAY_OK) {
+        return fail_set(error, HEARSAY_ERR_FILE,
+                        "%.200s remembers contexts for the profile %.*s, which this version does "
+                        "not know; it was left as it is: name another file",
+                        recent->file.path, (int)(length < 100 ? length : 100), text);
     }
     bytes_consume(body, ROUNDS_BYTES + length);
     return lately_is_sound(body->data, body->count, rounds) ? HEARSAY_OK
@@ -338,7 +338,7 @@ static int recent_load(struct hearsay_recent *recent, const char *path, const ch
         return fail_set(error, HEARSAY_ERR_FILE, "there is no file %.300s", path);
     }
     if (status == KEEP_ABSENT) {
-        status = take_profile(recent, profile, strlen(profile), HEARSAY_ERR_ARGUMENT, error);
+        status = take_profile(recent, profile, strlen(profile), error);
     } else if (status == 0) {
         status = take_head(recent, error);
     }

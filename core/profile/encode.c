@@ -175,35 +175,23 @@ __attribute__((noinline)) static void mark_any(struct place place, uint32_t hash
     mark_distinct(place, values, hashes);
 }
 
-/*
- * Returns whether two of the remainders may be equal. For 1, 2 and 4 remainders the answer is
- * exact. For other numbers, remainders that are equal modulo 64 count as equal.
- */
-static inline bool may_repeat(const uint32_t *of, uint32_t count)
+/* Returns whether two of a few remainders are equal, without a branch. */
+static inline bool has_equal(const uint32_t *of, uint32_t count)
 {
-    uint64_t seen = 0;
-    bool repeats = false;
+    bool found = false;
 
-    if (count == 1) {
-        return false;
-    }
-    if (count == 2) {
-        return of[0] == of[1];
-    }
-    if (count == 4) {
-        return (of[0] == of[1]) | (of[0] == of[2]) | (of[0] == of[3]) | (of[1] == of[2]) |
-               (of[1] == of[3]) | (of[2] == of[3]);
-    }
     for (uint32_t i = 0; i < count; i++) {
-        repeats |= (seen >> of[i] % 64 & 1) != 0;
-        seen |= UINT64_C(1) << of[i] % 64;
+        for (uint32_t j = i + 1; j < count; j++) {
+            found |= of[i] == of[j];
+        }
     }
-    return repeats;
+    return found;
 }
 
 /*
- * Marks the positions of one label. Nearly always its remainders differ. All are computed before
- * the first is marked, so that the compiler keeps them in registers.
+ * Marks the positions of one label that has few hashes, whose number is a constant. Nearly always
+ * its remainders differ. All are computed before the first is marked, so that the compiler keeps
+ * them in registers.
  */
 static inline void mark_values(struct place place, uint32_t hashes, struct hash128 hash)
 {
@@ -218,7 +206,7 @@ static inline void mark_values(struct place place, uint32_t hashes, struct hash1
             of[i] = remainder_of(place, bloom_value(hash, i));
         }
     }
-    if (may_repeat(of, hashes)) {
+    if (has_equal(of, hashes)) {
         mark_any(place, hashes, hash);
         return;
     }
@@ -498,11 +486,16 @@ static void add_to_only_section(struct encoder *encoder, const char *const *labe
     case 2:
         mark_labels(place, 2, labels, lengths, count);
         break;
+    case 3:
+        mark_labels(place, 3, labels, lengths, count);
+        break;
     case 4:
         mark_labels(place, 4, labels, lengths, count);
         break;
     default:
-        mark_labels(place, section->hashes, labels, lengths, count);
+        for (size_t i = 0; i < count; i++) {
+            mark_any(place, section->hashes, hash_label(labels[i], lengths[i]));
+        }
         break;
     }
 }

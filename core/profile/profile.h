@@ -150,8 +150,9 @@ const struct profile_section *profile_section_of(const struct profile *profile, 
  * of bits: that of the joint section, and those of the sections of its two attributes. A joint
  * position is computed from the XOR of two hashes. The low bits of an XOR depend only on the low
  * bits of both hashes. So if two labels have the same position in the section of their attribute,
- * then with the same partner their joint positions are equal modulo the factor. The factor is 1 if
- * the joint section has an odd number of bits. O(sections).
+ * then with the same partner their joint positions are equal modulo the factor, unless one of these
+ * positions is not a remainder but the next free one. The factor is 1 if the joint section has an
+ * odd number of bits. O(sections).
  */
 uint32_t profile_joint_factor(const struct profile *profile, const struct profile_section *section);
 

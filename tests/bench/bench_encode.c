@@ -14,7 +14,7 @@
 #include "tests/bench/filters.h"
 #include "tests/bench/stats.h"
 
-enum { CONTEXTS = 1000, LABELS = 30, LABEL_BYTES = 32, ROUNDS = 51, PROFILES = 8 };
+enum { CONTEXTS = 1000, LABELS = 30, LABEL_BYTES = 32, ROUNDS = 51, PROFILES = 10 };
 
 static const double GOAL = 2.0; /* times the hashes alone, at most */
 
@@ -25,11 +25,13 @@ static const struct {
     {"one", "v2:512/4"},
     {"one_256_4", "v2:256/4"},
     {"one_512_2", "v2:512/2"},
+    {"one_512_3", "v2:512/3"},
     {"one_1024_4", "v2:1024/4"},
     {"one_320_4", "v2:320/4"}, /* no power of two, as most sections */
     {"sections", "v2:wifi=256/2,geo=96/1,time=32/1,topic=97/2,joint(geo,time)=31/1"},
     {"sections_1024", "v2:wifi=512/2,geo=192/2,time=64/2,topic=193/3,joint(geo,time)=63/1"},
     {"sections_any", "v2:wifi=416/2,any=96/2"},
+    {"default", "v2:wifi=362/2,place=53/7,any=97/4"},
 };
 
 struct context {

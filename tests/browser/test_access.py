@@ -61,7 +61,7 @@ def test_forced_colours(phone, place, rng):
     """What says something by its colour alone says it in another way, too."""
     place.leave("very near", source="127.0.0.10", t="jazz")
     with place.gateway.daemon.client() as client:
-        # Without the place's label, of which some have one bit only: so many other topics keep it further away.
+        # Without the place's label, and so many other topics keep it further away.
         much_else = ["topic:jazz", *(f"topic:t{n}" for n in range(13))]
         client.call(wire.deposit_of(rng, much_else, payload=b"near"))
     phone.media(forced_colors="active")

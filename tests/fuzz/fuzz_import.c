@@ -14,6 +14,7 @@
 static void check_record(const struct record *record)
 {
     FUZZ_CHECK(record->has_filter != (record->context != NULL));
+    FUZZ_CHECK(record->has_filter == (record->profile != NULL));
     FUZZ_CHECK(record->payload != NULL);
     FUZZ_CHECK(record->reach <= HEARSAY_DISTANCE_ONE);
     FUZZ_CHECK(record->epoch <= INT64_MAX);
@@ -44,6 +45,7 @@ static void check_same(const struct record *a, const struct record *b)
     FUZZ_CHECK(a->payload_bytes == b->payload_bytes &&
                memcmp(a->payload, b->payload, a->payload_bytes) == 0);
     FUZZ_CHECK(same_text(a->host, b->host) && same_text(a->media_type, b->media_type));
+    FUZZ_CHECK(same_text(a->profile, b->profile));
     FUZZ_CHECK(a->epoch == b->epoch && a->ttl_s == b->ttl_s && a->reach == b->reach);
     FUZZ_CHECK(a->has_expiry == b->has_expiry && a->expires_ms == b->expires_ms);
     FUZZ_CHECK(a->has_id == b->has_id && memcmp(a->id, b->id, sizeof(a->id)) == 0);

@@ -119,8 +119,7 @@ static uint32_t set_from(const struct hearsay_filter *filter, uint32_t first)
  */
 TEST(test_pairs)
 {
-    /* Whose joint bits, from 128 on, are so many that the two of a pair do not collide. */
-    static const char profile[] = "v2:geo=64/1,time=64/1,joint(geo,time)=3968/2";
+    static const char profile[] = "v2:geo=64/1,time=64/1,joint(geo,time)=64/2";
     enum { LABELS = 8 };
     struct hearsay_context *context = new_context();
     assert_int_equal(hearsay_context_add_position(context, 48.1497, 11.5678, NULL), HEARSAY_OK);

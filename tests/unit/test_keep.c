@@ -203,7 +203,7 @@ TEST_OF(test_bodies_that_contradict_themselves, struct fixture *fixture, begin, 
     } rows[] = {
         {3, 7, "v2:64/1", true},  {0, 7, "v2:64/1", false}, {256, 7, "v2:64/1", false},
         {3, 6, "v2:64/1", false}, {3, 8, "v2:64/1", false}, {3, UINT32_MAX, "v2:64/1", false},
-        {3, 7, "v9:64/1", false}, {3, 0, "", false},
+        {3, 7, "v9:64/1", false}, {3, 7, "v1:64/1", false}, {3, 0, "", false},
     };
     struct hearsay_error error;
     struct hearsay_recent *recent = NULL;
@@ -220,6 +220,8 @@ TEST_OF(test_bodies_that_contradict_themselves, struct fixture *fixture, begin, 
         assert_int_equal(status, rows[i].right ? HEARSAY_OK : HEARSAY_ERR_FILE);
         if (status == HEARSAY_OK) {
             hearsay_recent_close(recent);
+        } else {
+            assert_non_null(strstr(error.sentence, fixture->path));
         }
         assert_int_equal(hearsay_seen_open(fixture->path, &memory, &error), HEARSAY_ERR_FILE);
         bytes_deinit(&body);

@@ -112,16 +112,16 @@ TEST(test_record)
     assert_null(record.media_type);
     assert_false(record.no_withdrawal);
     record_deinit(&record);
-    assert_int_equal(parse("{\"filter\": \"AAECAwQFBgc=\", \"profile\": \"v2:64/1\", "
+    assert_int_equal(parse("{\"filter\": \"AAECAwQFBgc=\", \"profile\": \"v2:64/1\","
                            "\"payload_base64\": \"\", \"host\": \"h\","
                            "\"epoch\": 3, \"expires\": \"2026-11-20T14:00:00.000Z\","
                            "\"deposited\": \"2026-11-20T13:00:00.000Z\", \"withdraw_hash\": null}",
                            &record, &error),
                      0);
     assert_true(record.has_filter);
-    assert_string_equal(record.profile, "v2:64/1");
     assert_int_equal(record.filter.bits, 64);
     assert_int_equal(record.filter.bytes[7], 7);
+    assert_string_equal(record.profile, "v2:64/1");
     assert_int_equal(record.payload_bytes, 0);
     assert_string_equal(record.media_type, "application/octet-stream");
     assert_true(record.has_expiry);
@@ -162,9 +162,9 @@ TEST(test_record_mistakes)
         {"{\"labels\": [\"a:b\"], \"payload_base64\": \"*\"}", "not base64"},
         {"{\"labels\": [\"a:b\"], \"payload_base64\": \"AAA\"}", "not base64"},
         {"{\"filter\": \"\", \"profile\": \"v2:64/1\", \"text\": \"x\"}", "\"filter\" has 0 bytes"},
-        {"{\"filter\": \"AAECAwQFBgc=\", \"text\": \"x\"}", "needs the \"profile\""},
-        {"{\"labels\": [\"a:b\"], \"profile\": \"v2:64/1\", \"text\": \"x\"}",
-         "\"profile\" is of a \"filter\""},
+        {"{\"filter\": \"AA==\", \"text\": \"x\"}", "needs the \"profile\""},
+        {"{\"filter\": \"AA==\", \"profile\": 2, \"text\": \"x\"}", "\"profile\" is not a string"},
+        {"{\"labels\": [\"a:b\"], \"profile\": \"v2:64/1\", \"text\": \"x\"}", "and there is none"},
         {"{\"labels\": [\"a:b\"], \"text\": \"x\", \"expires\": \"soon\"}", "\"expires\""},
         {"{\"labels\": [\"a:b\"], \"text\": \"x\", \"ttl\": 1, \"expires\": \"2026-11-20T14:00Z\"}",
          "exclude each other"},

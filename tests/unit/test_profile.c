@@ -45,7 +45,7 @@ static const struct refusal refusals[] = {
     {"v", "begins with its version"},
     {"v2", "begins with its version"},
     {"512/4", "begins with its version"},
-    {"v1:512/4", "write v2:"},
+    {"v1:512/4", "v1: is of hearsay 0.2.0"},
     {"v3:512/4", "begins with its version"},
     {"V2:512/4", "begins with its version"},
     {" v2:512/4", "begins with its version"},
