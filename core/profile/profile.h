@@ -180,6 +180,12 @@ uint32_t profile_joint_factor(const struct profile *profile, const struct profil
 double profile_section_rate(const struct profile *profile, uint32_t section, uint32_t labels);
 
 /*
+ * Returns the expected share of set bits of one section that holds `labels` labels, or pairs if the
+ * section is joint: 1 - (1 - d/b)^n, because each sets d different bits.
+ */
+double profile_section_fill(const struct profile *profile, uint32_t section, uint32_t labels);
+
+/*
  * Returns the false-positive rate of a profile whose section s holds labels[s] labels, or labels[s]
  * pairs if section s is joint. A false positive is a filter that seems to contain a context with
  * one new label in each section and one new pair in each joint section. A filter seems to contain

@@ -20,6 +20,13 @@ double profile_section_rate(const struct profile *profile, uint32_t section, uin
     return pow(1.0 - (1.0 - 1.0 / places) * empty, hashes);
 }
 
+double profile_section_fill(const struct profile *profile, uint32_t section, uint32_t labels)
+{
+    const struct profile_section *its = &profile->sections[section];
+
+    return 1.0 - pow(1.0 - (double)its->hashes / its->bits, labels); /* 0^0 is 1 */
+}
+
 double profile_rate(const struct profile *profile, const uint32_t *labels)
 {
     double rate = 1.0;

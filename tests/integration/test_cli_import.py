@@ -221,7 +221,7 @@ def test_a_filter_of_another_profile(make_daemon, rng):
     assert line["profile"] == wire.PROFILE
     cli = cli_runner.of_daemon(second)
     code, out, err = cli.run("import", "--json", "-", stdin=json.dumps(line) + "\n")
-    assert code == 1 and json.loads(out)["skipped"] == 1 and "made for another profile" in err
+    assert code == 1 and json.loads(out)["skipped"] == 1 and f"made for the profile {wire.PROFILE}" in err and "wifi=352/2" in err
     del line["profile"]
     code, out, err = cli.run("import", "--json", "-", stdin=json.dumps(line) + "\n")
     assert code == 1 and json.loads(out)["skipped"] == 1 and 'needs the "profile"' in err

@@ -579,6 +579,34 @@ TEST(test_unions_claim_what_joint_sections_allow)
 }
 
 /* One section is the formula of one section. */
+/* The expected fill, beside that of random labels; one label has exactly d bits. */
+TEST(test_fill_of_a_section)
+{
+    enum { CONTEXTS = 4000, LABELS = 5 };
+    const struct profile profile = profile_of("v2:wifi=362/2,place=53/7,any=97/4");
+    struct rng rng;
+    uint32_t set = 0;
+
+    assert_true(profile_section_fill(&profile, 1, 0) == 0.0);
+    assert_true(profile_section_fill(&profile, 1, 1) == 1.0 - (1.0 - 7.0 / 53));
+    rng_init(&rng);
+    for (uint32_t i = 0; i < CONTEXTS; i++) {
+        char texts[LABELS][64];
+        const char *labels[LABELS];
+        uint64_t filter[PROFILE_WORDS_MAX];
+
+        for (uint32_t n = 0; n < LABELS; n++) {
+            (void)fresh_label(&rng, "place", texts[n], sizeof texts[n]);
+            labels[n] = texts[n];
+        }
+        encode(&profile, labels, LABELS, filter);
+        set += bloom_union_count_range(filter, filter, 362, 53);
+    }
+    double apart = (double)set / CONTEXTS / 53 - profile_section_fill(&profile, 1, LABELS);
+    /* A context's fill has a standard deviation of 0.03: 9 of the mean of 4,000. */
+    assert_true(apart > -0.0045 && apart < 0.0045);
+}
+
 TEST(test_rate_of_one_section)
 {
     struct profile profile = profile_of("v2:512/4");

@@ -234,9 +234,13 @@ static enum pump_verdict submit_record(struct import *import, struct pump_item *
          */
         item->is_marked = !record->has_id && host->epoch.number != 0;
     } else if (host != NULL && strcmp(host->profile, record->profile) != 0) {
-        return import_skip(import, item,
-                           "its filter was made for another profile than the host has, and would "
-                           "match nothing");
+        char why[600]; /* two profiles of at most 255 bytes */
+        (void)snprintf(
+            why, sizeof(why),
+            "its filter was made for the profile %.255s and would match nothing, because "
+            "the host has %s",
+            record->profile, host->profile);
+        return import_skip(import, item, why);
     } else if (import->group != NULL) {
         return import_skip(
             import, item,

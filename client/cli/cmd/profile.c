@@ -42,8 +42,7 @@ static double section_rate(const struct sized *sized, uint32_t s)
 
 static double section_fill(const struct sized *sized, uint32_t s)
 {
-    const struct profile_section *section = &sized->profile.sections[s];
-    return sizing_fill(section->bits, section->hashes, sized->labels[s]);
+    return profile_section_fill(&sized->profile, s, sized->labels[s]);
 }
 
 static double whole_fill(const struct sized *sized)
