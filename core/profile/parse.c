@@ -338,13 +338,12 @@ static void parse_parse(const char *text, size_t length, struct profile *profile
 
     memset(fault, 0, sizeof(*fault));
     memset(profile, 0, sizeof(*profile));
-    profile->version = 2;
     if (length >= PROFILE_TEXT_MAX) {
         fault->reason = "the profile is too long; at most 255 bytes are allowed";
     } else if (reader_take(&reader, "v1:")) {
         fault->reason = "v1: is of hearsay 0.2.0, in which a label set other bits; profiles begin "
                         "with v2: since then";
-    } else if (!reader_take(&reader, "v2:")) {
+    } else if (!reader_take(&reader, PROFILE_VERSION)) {
         fault->reason = "a profile begins with its version, v2: and then m/d, as in v2:512/4, or "
                         "sections, as in v2:wifi=416/2,any=96/2";
     } else if (reader_is_lower(&reader) ||

@@ -59,9 +59,7 @@ static char *print_section_name(char *out, const struct profile_section *section
 
 void profile_print(const struct profile *profile, char *out)
 {
-    *out++ = 'v';
-    out = profile_print_number(out, profile->version);
-    *out++ = ':';
+    out = profile_print_text(out, PROFILE_VERSION);
     for (uint32_t s = 0; s < profile->section_count; s++) {
         const struct profile_section *section = &profile->sections[s];
 
@@ -122,7 +120,7 @@ static bool sections_equal(const struct profile_section *a, const struct profile
 
 bool profile_equal(const struct profile *a, const struct profile *b)
 {
-    if (a->version != b->version || a->bits != b->bits || a->section_count != b->section_count) {
+    if (a->bits != b->bits || a->section_count != b->section_count) {
         return false;
     }
     for (uint32_t s = 0; s < a->section_count; s++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * profile: how contexts become filters. A profile has a version, m bits in all, and sections. A
- * section has a number of bits and d hashes for each label.
+ * profile: how contexts become filters. A profile has m bits in all, and sections. A section has a
+ * number of bits and d hashes for each label.
  *
  * Text form, version 2:
  *
@@ -39,6 +39,9 @@ enum {
     PROFILE_WORDS_MAX = PROFILE_BITS_MAX / 64,
     PROFILE_BYTES_MAX = PROFILE_BITS_MAX / 8
 };
+
+/* How the text of a profile begins. Another version says that labels set other bits. */
+#define PROFILE_VERSION "v2:"
 
 /* What goes into a section. */
 enum profile_kind {
@@ -87,8 +90,7 @@ struct profile_section {
 };
 
 struct profile {
-    uint32_t version; /* 2 */
-    uint32_t bits;    /* m, the sum of the sections' bits */
+    uint32_t bits; /* m, the sum of the sections' bits */
     uint32_t section_count;
     struct profile_section sections[PROFILE_SECTIONS_MAX];
 

@@ -30,8 +30,8 @@ struct fixture {
 static void begin(struct fixture *fixture)
 {
     fail_alloc_init(&fixture->fail);
-    fixture->profile = (struct profile){
-        .version = 1, .bits = 64, .section_count = 1, .sections = {{.bits = 64, .hashes = 2}}};
+    fixture->profile =
+        (struct profile){.bits = 64, .section_count = 1, .sections = {{.bits = 64, .hashes = 2}}};
     fixture->options = (struct index_options){
         .alloc = &fixture->fail.alloc,
         .profile = &fixture->profile,

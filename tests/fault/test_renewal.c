@@ -30,7 +30,7 @@ struct fixture {
 };
 
 static const struct profile profile = {
-    .version = 1, .bits = BITS, .section_count = 1, .sections = {{.bits = BITS, .hashes = 2}}};
+    .bits = BITS, .section_count = 1, .sections = {{.bits = BITS, .hashes = 2}}};
 
 static uint64_t filter_number(uint32_t number)
 {

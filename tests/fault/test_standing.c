@@ -22,7 +22,7 @@ static void begin(struct fixture *fixture)
 {
     fail_alloc_init(&fixture->fail);
     fixture->profile = (struct profile){
-        .version = 1, .bits = BITS, .section_count = 1, .sections = {{.bits = BITS, .hashes = 2}}};
+        .bits = BITS, .section_count = 1, .sections = {{.bits = BITS, .hashes = 2}}};
     fixture->options = (struct standing_options){
         .alloc = &fixture->fail.alloc,
         .profile = &fixture->profile,

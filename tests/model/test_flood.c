@@ -22,7 +22,6 @@ enum { WORDS = 8, PLACES = 2000, LABELS = 16, NOW_MS = 1000000, K = 10 };
 
 /* The sections of the daemon's default profile. */
 static const struct profile profile = {
-    .version = 1,
     .bits = 512,
     .section_count = 3,
     .sections = {{.bits = 362, .hashes = 2},

@@ -17,15 +17,13 @@
 
 static struct profile one_section(uint32_t m)
 {
-    return (struct profile){
-        .version = 1, .bits = m, .section_count = 1, .sections = {{.bits = m, .hashes = 3}}};
+    return (struct profile){.bits = m, .section_count = 1, .sections = {{.bits = m, .hashes = 3}}};
 }
 
 /* Sections that begin and end within words; the index does not care what goes into them. */
 static struct profile several_sections(void)
 {
     return (struct profile){
-        .version = 1,
         .bits = 192,
         .section_count = 3,
         .sections = {{.first_bit = 0, .bits = 100, .hashes = 3},
@@ -39,7 +37,6 @@ static struct profile several_sections(void)
 static struct profile three_sections(uint32_t first, uint32_t second)
 {
     return (struct profile){
-        .version = 1,
         .bits = 512,
         .section_count = 3,
         .sections = {{.first_bit = 0, .bits = first, .hashes = 3},

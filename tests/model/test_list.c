@@ -178,7 +178,6 @@ static bool is_at_end(uint32_t number)
 TEST(test_many_messages)
 {
     const struct profile profile = {
-        .version = 1,
         .bits = BITS,
         .section_count = 1,
         .sections = {{.bits = BITS, .hashes = 4}},

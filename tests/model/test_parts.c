@@ -42,7 +42,7 @@ struct world {
 static struct world world;
 
 static const struct profile profile = {
-    .version = 1, .bits = 512, .section_count = 1, .sections = {{.bits = 512, .hashes = 4}}};
+    .bits = 512, .section_count = 1, .sections = {{.bits = 512, .hashes = 4}}};
 
 /* ---- data ---- */
 

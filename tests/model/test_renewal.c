@@ -57,7 +57,7 @@ struct world {
 static struct world world; /* too large for a stack */
 
 static const struct profile profile = {
-    .version = 1, .bits = BITS, .section_count = 1, .sections = {{.bits = BITS, .hashes = 2}}};
+    .bits = BITS, .section_count = 1, .sections = {{.bits = BITS, .hashes = 2}}};
 
 /* ---- messages ---- */
 

@@ -53,7 +53,7 @@ static struct {
 } world;
 
 static const struct profile profile = {
-    .version = 1, .bits = BITS, .section_count = 1, .sections = {{.bits = BITS, .hashes = 2}}};
+    .bits = BITS, .section_count = 1, .sections = {{.bits = BITS, .hashes = 2}}};
 
 /* --- messages --------------------------------------------------------------------------------- */
 

@@ -25,7 +25,6 @@ enum {
 };
 
 static const struct profile profile = {
-    .version = 1,
     .bits = 512,
     .section_count = 2,
     .sections = {{.bits = 400, .hashes = 2}, {.first_bit = 400, .bits = 112, .hashes = 2}},

@@ -17,7 +17,6 @@
 enum { WORDS = 8, BITS = 512, QUERIES = 448, MESSAGES = 512, SMALL = 8, LARGE = 128 };
 
 static const struct profile profile = {
-    .version = 1,
     .bits = BITS,
     .section_count = 1,
     .sections = {{.bits = BITS, .hashes = 2}},

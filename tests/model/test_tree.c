@@ -47,15 +47,14 @@ struct world {
 static struct world world; /* too large for a stack */
 
 static const struct profile narrow = {
-    .version = 1, .bits = 64, .section_count = 1, .sections = {{.bits = 64, .hashes = 2}}};
-static const struct profile sectioned = {.version = 1,
-                                         .bits = 192,
+    .bits = 64, .section_count = 1, .sections = {{.bits = 64, .hashes = 2}}};
+static const struct profile sectioned = {.bits = 192,
                                          .section_count = 3,
                                          .sections = {{.bits = 100, .hashes = 3},
                                                       {.first_bit = 100, .bits = 60, .hashes = 1},
                                                       {.first_bit = 160, .bits = 32, .hashes = 2}}};
 static const struct profile wide = {
-    .version = 1, .bits = 512, .section_count = 1, .sections = {{.bits = 512, .hashes = 4}}};
+    .bits = 512, .section_count = 1, .sections = {{.bits = 512, .hashes = 4}}};
 
 /* ---- data ---- */
 

@@ -15,7 +15,6 @@
 enum { COUNT = 60000, WORDS = 8, PLACES = 2000, LABELS = 16, TOPICS = 1000 };
 
 static const struct profile profile = {
-    .version = 1,
     .bits = 512,
     .section_count = 3,
     .sections = {{.bits = 362, .hashes = 2},

@@ -77,7 +77,7 @@ static int set_up(void **state)
     memset(f, 0, sizeof *f);
     fail_alloc_init(&f->alloc);
     f->profile = (struct profile){
-        .version = 1, .bits = BITS, .section_count = 1, .sections = {{.bits = BITS, .hashes = 3}}};
+        .bits = BITS, .section_count = 1, .sections = {{.bits = BITS, .hashes = 3}}};
     struct index_options options = {
         .alloc = &f->alloc.alloc,
         .profile = &f->profile,
