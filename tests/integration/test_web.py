@@ -634,7 +634,7 @@ def test_a_restart_forgets_nobody_who_stays(make_web, open_folder):
     assert web.post("/stay", fields_of(web.get(source="127.0.0.7").text, "/stay"),
                     "127.0.0.7").status == 200
     with_lock = Web(web.gateway, open_folder, "portal = offline\n")
-    with_lock.wait_log("forget who pressed .*another process does")
+    with_lock.wait_log("another process uses it.*press .Stay connected. again")
     with_lock.stop()
     web.process.kill()
     web.process.wait(wire.PATIENCE)
