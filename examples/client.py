@@ -95,9 +95,25 @@ def is_candidate(label, attribute):
     return name == attribute and re.fullmatch(form.get(name, "(?s:.*)"), value) is not None
 
 
+def with_here(sections, labels, here):
+    """Access points come last: whole ones, at most 18 labels, within 3/5 of the bits of their section."""
+    size = {name: (bits, hashes) for name, _, bits, hashes in sections}
+
+    def home(label):
+        return next((name for name in (label.partition(":")[0], "any", "") if name in size), None)
+    labels |= {each for each in here if home(each) is not None and not each.startswith("wifi:")}
+    bits, hashes = size.get(home("wifi:"), (0, 1))
+    room = min(18, 3 * bits // (5 * hashes) - sum(home(each) == home("wifi:") for each in labels))
+    for point in dict.fromkeys(each.partition("@")[0] for each in here if each.startswith("wifi:")):
+        lacking = {each for each in here if each.partition("@")[0] == point} - labels
+        room -= len(lacking)
+        labels |= lacking if room >= 0 else set()
+    return labels
+
+
 def filter_of(profile, labels, key=None, here=()):
     sections, size = sections_of(profile)
-    labels = sorted({normal_label(label) for label in labels} | set(here))
+    labels = sorted(with_here(sections, {normal_label(label) for label in labels}, here))
     named = {name for name, *_ in sections}
     out = bytearray((size + 7) // 8)
 
@@ -135,17 +151,11 @@ class Client:
         name, _, port = server.rpartition(":")
         self.stream = socket.create_connection((name.strip("[]"), int(port)))
         self.last_id, self.frame_bytes, self.pushed = 0, None, []
-        request = pb.Request()
-        request.hello.versions.append(1)
-        request.hello.agent = "client.py/1"
-        self.welcome = self.ask(request).welcome
+        self.welcome = self.ask(pb.Request(hello=pb.Hello(versions=[1], agent="client.py/1"))).welcome
         self.frame_bytes = self.welcome.limits.frame_bytes
         self.host = next((each for each in self.welcome.hosts if host in (None, each.name)), None)
         if self.host is None:
             raise ClientError(f"the server has no host {host}")
-        # What the server says is around this client goes into each context; see "Here labels".
-        named = {name for name, *_ in sections_of(self.host.profile)[0]}
-        self.here = [each for each in self.host.here if named & {each.partition(":")[0], "any", ""}]
 
     def _read(self, count):
         data = b""
@@ -197,7 +207,7 @@ class Client:
             query.max_distance = self.host.suggested_max_distance
         for number, key in epochs:
             part = query.parts.add(epoch=number)
-            part.filter = filter_of(self.host.profile, labels, key, self.here)
+            part.filter = filter_of(self.host.profile, labels, key, self.host.here)
             if is_one:
                 part.contains = filter_of(self.host.profile, labels, key)
 
@@ -214,7 +224,7 @@ def deposit(client, chosen):
     body = request.deposit
     body.host, body.id, body.media_type = client.host.name, os.urandom(16), "text/plain"
     body.epoch, key = client.epoch()
-    body.filter = filter_of(client.host.profile, chosen.labels, key, client.here)
+    body.filter = filter_of(client.host.profile, chosen.labels, key, client.host.here)
     body.payload, body.withdraw_hash = chosen.text.encode(), blake2b(token)
     held = client.ask(request).deposited.held
     print(body.id.hex(), token.hex(), *["(the operator looks at it first)"] if held else [])
@@ -256,10 +266,7 @@ def watch(client, chosen):
 
 
 def withdraw(client, chosen):
-    request = pb.Request()
-    request.withdraw.host = client.host.name
-    request.withdraw.id, request.withdraw.token = chosen.id, chosen.token
-    client.ask(request)
+    client.ask(pb.Request(withdraw=pb.Withdraw(host=client.host.name, id=chosen.id, token=chosen.token)))
 
 
 def main():

@@ -67,6 +67,19 @@ def test_it_adds_the_here_labels(make_daemon, rng):
     assert example.ok("query", "-l", "topic:tea") == []
 
 
+def test_of_many_access_points_around_here_it_adds_what_the_command_adds(make_daemon, tmp_path):
+    """A scan of 200 labels would fill the section too far; own labels go first."""
+    scan = tmp_path / "here"
+    scan.write_text("".join(f"wifi:02:00:00:00:01:{number:02x}{level}\n" for number in range(50)
+                            for level in ("", "@2", "@3", "@4")), encoding="utf-8")
+    daemon = local(make_daemon, f"[host default]\nhere_file = {scan}\n")
+    for labels in (["topic:jazz"], [f"wifi:02:00:00:00:02:{number:02x}" for number in range(100)]):
+        on = [word for label in labels for word in ("-l", label)]
+        Example(daemon.address).ok("deposit", *on, "by the example")
+        (found, *_) = cli_runner.of_daemon(daemon).json_lines("query", "--json", *on)
+        assert found["intersection"] == found["union"], "both made the same filter"
+
+
 def test_it_has_300_lines_at_most():
     with open(CLIENT, encoding="utf-8") as file:
         assert len(file.readlines()) <= 300
