@@ -2,7 +2,7 @@
 /*
  * hearsay: leave a message at an access point, find the messages of similar contexts.
  *
- * This header includes all parts of libhearsay:
+ * This header needs C11 or C++. It includes all parts of libhearsay:
  *
  *   hearsay/base.h        sizes, statuses, errors
  *   hearsay/messages.h    requests and answers as structs, made from the schema of the protocol

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A small hearsay client, written from docs/protocol.md. It needs the Python packages protobuf and
-xxhash, and the schema as a module, which is made once:
+xxhash (Debian: python3-protobuf, python3-xxhash) and the schema as a module, which is made once (protobuf-compiler):
 
     protoc --proto_path=proto --python_out=examples hearsay.proto
 
@@ -74,11 +74,6 @@ def sections_of(profile):
     return sections, first
 
 
-def turned_left(number, by):
-    """A number of 64 bits, rotated to the left."""
-    return (number << by % 64 | number >> 64 - by % 64) & MASK64
-
-
 def values_of(label, key, count):
     """The first values of a label, which is keyed with the epoch's key, if there is one."""
     data = label.encode()
@@ -86,7 +81,8 @@ def values_of(label, key, count):
         data = blake2b(data, key)
     whole = xxhash.xxh3_128_intdigest(data)
     low, high = whole & MASK64, whole >> 64
-    return [(low + turned_left(high, 19 * i)) & MASK64 for i in range(count)]
+    twice = high << 64 | high  # 64 bits of it are high, rotated
+    return [(low + (twice >> -19 * i % 64)) & MASK64 for i in range(count)]
 
 
 def is_candidate(label, attribute):
@@ -149,6 +145,8 @@ def filter_of(profile, labels, key=None, here=()):
 class Client:
     def __init__(self, server, host):
         name, _, port = server.rpartition(":")
+        if not port.isdigit():
+            raise ClientError(f"{server} is no HOST:PORT, such as 127.0.0.1:7117")
         self.stream = socket.create_connection((name.strip("[]"), int(port)))
         self.last_id, self.frame_bytes, self.pushed = 0, None, []
         self.welcome = self.ask(pb.Request(hello=pb.Hello(versions=[1], agent="client.py/1"))).welcome
@@ -202,14 +200,15 @@ class Client:
     def fill_query(self, query, labels, epochs):
         query.host = self.host.name
         query.with_payload = True
-        is_one = len(set(labels)) == 1  # only messages that have it, however far
+        asked = {re.sub("^(wifi:.*)@.*", r"\1", label) for label in labels}
+        is_one = len(asked) == 1  # only messages that have it, however far, and an access point however strong
         if not is_one and self.host.HasField("suggested_max_distance"):
             query.max_distance = self.host.suggested_max_distance
         for number, key in epochs:
             part = query.parts.add(epoch=number)
             part.filter = filter_of(self.host.profile, labels, key, self.host.here)
             if is_one:
-                part.contains = filter_of(self.host.profile, labels, key)
+                part.contains = filter_of(self.host.profile, asked, key)
 
 
 def blake2b(data, key=b""):

@@ -106,6 +106,16 @@ def test_the_command_and_the_example_find_each_others_messages(daemon, example):
     assert len(example.ok("query", *ON)) == 2
 
 
+def test_an_access_point_is_found_however_strong(daemon, example):
+    """Its labels are one thing that is asked for, and the message need not have them all."""
+    one = "wifi:02:00:00:00:00:01"
+    example.ok("deposit", "-l", one, "far from it")
+    example.ok("deposit", "-l", "wifi:02:00:00:00:00:02", "elsewhere")
+    for asked in ([f"{one}@2"], [one, f"{one}@2"]):
+        found = example.ok("query", *[word for label in asked for word in ("-l", label)])
+        assert [line.split(" ", 2)[2] for line in found] == ["far from it"]
+
+
 def test_watch(daemon, example):
     """Old messages stay away, a new one comes."""
     example.ok("deposit", *ON, "before")
@@ -150,6 +160,7 @@ def test_on_site_it_uses_the_key_of_the_epoch(make_daemon):
 @pytest.mark.parametrize(("args", "sentence"), [
     (["query", "-l", "coffee"], "'coffee' is no label"),
     (["deposit", "-l", "topic:coffee", "x" * 5000], "TOO_LARGE"),
+    (["--server", "localhost", "query", "-l", "topic:coffee"], "localhost is no HOST:PORT, such as 127.0.0.1:7117"),
     (["--host", "nowhere", "query", "-l", "topic:coffee"], "the server has no host nowhere"),
 ])
 def test_it_says_what_is_wrong(example, args, sentence):
