@@ -588,7 +588,8 @@ TEST(test_fill_of_a_section)
     uint32_t set = 0;
 
     assert_true(profile_section_fill(&profile, 1, 0) == 0.0);
-    assert_true(profile_section_fill(&profile, 1, 1) == 1.0 - (1.0 - 7.0 / 53));
+    double of_one = profile_section_fill(&profile, 1, 1) - 7.0 / 53;
+    assert_true(of_one > -1e-12 && of_one < 1e-12); /* i386 computes with more digits */
     rng_init(&rng);
     for (uint32_t i = 0; i < CONTEXTS; i++) {
         char texts[LABELS][64];
