@@ -289,7 +289,7 @@ static int recent_damaged(const struct hearsay_recent *recent, struct hearsay_er
                     recent->file.path);
 }
 
-/* Sets the profile of the memory. Returns HEARSAY_ERR_ARGUMENT when the text is none. */
+/* Sets the profile of the memory. Returns HEARSAY_ERR_ARGUMENT if the text is not a profile. */
 static int take_profile(struct hearsay_recent *recent, const char *text, size_t length,
                         struct hearsay_error *error)
 {
