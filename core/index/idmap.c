@@ -95,20 +95,23 @@ static void table_remove(struct idmap_table *table, size_t hole)
 }
 
 /*
- * Moves entries from the old table to the current one, checking at most `steps` slots. Slots below
- * `swept` stay empty: nothing is inserted into the old table, and closing a gap moves entries only
- * to the slot just emptied or to later slots.
+ * Moves entries from the old table to the current one, checking at most `steps` slots, the last
+ * slot first. So behind an entry that is removed there is an empty slot, and no gap to be closed,
+ * unless a run of entries goes on at slot 0. Slots from `unswept` on stay empty: nothing is
+ * inserted into the old table, and closing a gap moves entries only into the slot just emptied or
+ * to slots before it.
  */
 static void carry_over(struct idmap *map, size_t steps)
 {
     for (; steps > 0 && map->old.used > 0; steps--) {
-        struct idmap_slot entry = map->old.slots[map->swept];
+        size_t last = map->unswept - 1;
+        struct idmap_slot entry = map->old.slots[last];
 
         if (entry.place == 0) {
-            map->swept++;
+            map->unswept = last;
             continue;
         }
-        table_remove(&map->old, map->swept);
+        table_remove(&map->old, last);
         table_add(&map->current, entry);
     }
     if (map->old.slot_count > 0 && map->old.used == 0) {
@@ -125,7 +128,7 @@ static int begin_resize(struct idmap *map, size_t slot_count)
     }
     carry_over(map, SIZE_MAX); /* done long since, by STEPS_PER_CHANGE */
     map->old = map->current;
-    map->swept = 0;
+    map->unswept = map->old.slot_count;
     map->current = (struct idmap_table){.slots = slots, .slot_count = slot_count, .used = 0};
     carry_over(map, 0); /* gives back an old table that is empty */
     return 0;

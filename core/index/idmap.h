@@ -9,8 +9,8 @@
  * pause: the old table stays beside the new table, and each insert or remove moves a few entries
  * over. Only idmap_reserve returns an error.
  *
- *   old      [ swept: empty | entries that are still to be moved ]
- *   current  [ ...                                                  ]
+ *   old      [ entries that are still to be moved | unswept: empty ]
+ *   current  [ ...                                                 ]
  */
 #pragma once
 
@@ -34,7 +34,7 @@ struct idmap {
     uint64_t seed;
     struct idmap_table current;
     struct idmap_table old; /* being carried over, or slot_count 0 */
-    size_t swept;           /* slots of `old` below this number stay empty */
+    size_t unswept;         /* slots of `old` from this number on stay empty */
 };
 
 /* Returns the slot at which a search for the tag begins. The table must have slots. The product has

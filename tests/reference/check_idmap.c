@@ -34,8 +34,8 @@ const char *check_idmap(const struct idmap *map)
     if (reason == NULL) {
         reason = check_table(&map->old);
     }
-    for (size_t slot = 0; reason == NULL && slot < map->swept; slot++) {
-        if (slot < map->old.slot_count && map->old.slots[slot].place != 0) {
+    for (size_t slot = map->unswept; reason == NULL && slot < map->old.slot_count; slot++) {
+        if (map->old.slots[slot].place != 0) {
             reason = "idmap: an entry lies where the old table was swept";
         }
     }
