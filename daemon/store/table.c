@@ -170,13 +170,6 @@ static int bind_columns(sqlite3_stmt *statement, int place, const struct store_t
     return rc;
 }
 
-static uint8_t *put_number(uint8_t *end, uint64_t value)
-{
-    value = htole64(value);
-    memcpy(end, &value, sizeof(value));
-    return end + sizeof(value);
-}
-
 /*
  * The first thing that is hashed has the numbers of the row, its values of fixed size, and the
  * lengths of its other values, so that a byte that moves from the end of one value to the beginning
@@ -191,10 +184,11 @@ int64_t store_table_checksum(const struct store_table *table, const void *row)
     uint8_t *end = head;
 
     for (; column < behind; column++) {
-        if (is_number(column)) {
-            end = put_number(end, (uint64_t)number_of(column, row));
-        } else if (column->type != STORE_TYPE_FIXED) {
-            end = put_number(end, length_of(column, row));
+        if (column->type != STORE_TYPE_FIXED) {
+            uint64_t number = htole64(is_number(column) ? (uint64_t)number_of(column, row)
+                                                        : length_of(column, row));
+            memcpy(end, &number, sizeof(number));
+            end += sizeof(number);
         } else if (!is_null(column, row)) {
             memcpy(end, bytes_of(column, row), column->size);
             end += column->size;
