@@ -187,8 +187,9 @@ void cache_free(struct cache *cache)
     if (cache == NULL) {
         return;
     }
-    while (cache->list != NULL) {
-        remove_oldest(cache);
+    for (struct node *node = cache->list, *next; node != NULL; node = next) {
+        next = node->next;
+        free(node);
     }
     free(cache->slots);
     free(cache);
