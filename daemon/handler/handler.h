@@ -58,11 +58,10 @@ void handler_push_notices(struct requester *client, const struct host *host);
 
 /*
  * Continues the searches that take turns, round robin by sender. Each step takes 4,096 off
- * `budget`. Runs steps until no search takes turns, `budget` is below 4,096, or the time after a
- * step is `until_ns` or later (service_monotonic_ns). Returns whether searches are left that take
- * turns or wait to begin.
+ * `budget`. Runs steps until no search takes turns, `budget` is below 4,096, or `most_ns` or more
+ * have passed after a step. Returns whether searches are left that take turns or wait to begin.
  */
-bool handler_run_searches(struct service *service, uint64_t budget, uint64_t until_ns);
+bool handler_run_searches(struct service *service, uint64_t budget, uint64_t most_ns);
 
 /* Answers queries that have waited for a bridge long enough, and sends queries to bridges
  * (watch/asks.h). Call in each turn. */

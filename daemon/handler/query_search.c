@@ -338,11 +338,12 @@ static void begin_waiting(struct service *service)
     }
 }
 
-bool handler_run_searches(struct service *service, uint64_t budget, uint64_t until_ns)
+bool handler_run_searches(struct service *service, uint64_t budget, uint64_t most_ns)
 {
     read_pool_resume(service->read_pool);
     search_settle_tasks(service);
     service->has_searched = false;
+    uint64_t began_ns = service->searches == NULL ? 0 : service_monotonic_ns(service);
     while (service->searches != NULL && budget >= STEP_WORK) {
         bool is_for_young = service->search_steps++ % 2 == 0;
         struct query_job *job =
@@ -361,7 +362,7 @@ bool handler_run_searches(struct service *service, uint64_t budget, uint64_t unt
             job->when_found(job);
             begin_waiting(service);
         }
-        if (service_monotonic_ns(service) >= until_ns) {
+        if (service_monotonic_ns(service) - began_ns >= most_ns) {
             break;
         }
     }

@@ -12,7 +12,6 @@ void handler_similar(struct ask *ask);
 
 /*
  * Goes on with the request that is under way, if there is one. Begins no further piece of work when
- * the time is `until_ns` or later (service_monotonic_ns). Returns whether the next turn has more to
- * do.
+ * `most_ns` or more have passed. Returns whether the next turn has more to do.
  */
-bool handler_run_similar(struct service *service, uint64_t until_ns);
+bool handler_run_similar(struct service *service, uint64_t most_ns);

@@ -128,11 +128,12 @@ static struct loop_entry *next_busy(const struct server *server)
     return best;
 }
 
-/* Serves busy sessions, round robin by sender, until BUSY_NS of CPU time are used. */
+/* Serves busy sessions, round robin by sender, until BUSY_NS of CPU time are used. Most turns have
+ * none, and read no clock for them. */
 static void process_busy(struct server *server)
 {
-    uint64_t until_ns = service_monotonic_ns(server->service) + BUSY_NS;
-    bool has_time = true;
+    bool has_time = server->loop.busy != NULL;
+    uint64_t until_ns = has_time ? service_monotonic_ns(server->service) + BUSY_NS : 0;
 
     while (has_time && server->loop.busy != NULL) {
         struct loop_entry *entry = next_busy(server);
@@ -155,12 +156,12 @@ static bool waits_are_due(struct server *server)
     int64_t feed_ms = feed_next_ms(server->service);
     int64_t asks_ms = asks_next_ms(server->service);
     int64_t next_ms = feed_ms < asks_ms ? feed_ms : asks_ms;
-    int64_t now_ms = service_monotonic_ms(server->service);
 
     if (next_ms == INT64_MAX) {
         (void)uv_timer_stop(&server->waits);
         return false;
     }
+    int64_t now_ms = service_monotonic_ms(server->service);
     if (next_ms > now_ms) {
         (void)uv_timer_start(&server->waits, on_wait_over, (uint64_t)(next_ms - now_ms), 0);
     }
@@ -177,10 +178,9 @@ void server_turn(struct server *server)
     process_ready(server);
     server_flush(server); /* these clients do not wait for busy ones */
     process_busy(server);
-    bool is_searching =
-        handler_run_searches(service, SEARCH_BUDGET, service_monotonic_ns(service) + BUSY_NS);
+    bool is_searching = handler_run_searches(service, SEARCH_BUDGET, BUSY_NS);
     bool is_arranging = service_turn(service);
-    bool is_comparing = handler_run_similar(service, service_monotonic_ns(service) + SIMILAR_NS);
+    bool is_comparing = handler_run_similar(service, SIMILAR_NS);
     watch_turn(service);
     feed_turn(service);
     handler_turn_asks(service);

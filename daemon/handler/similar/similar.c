@@ -165,7 +165,7 @@ static void similar_answer(struct similar_job *job)
     job_finish(&job->base, &response);
 }
 
-bool handler_run_similar(struct service *service, uint64_t until_ns)
+bool handler_run_similar(struct service *service, uint64_t most_ns)
 {
     struct similar_job *job = service->similar;
     int rc = 0;
@@ -190,9 +190,10 @@ bool handler_run_similar(struct service *service, uint64_t until_ns)
     if (job->epoch == NULL && arrange_is_active(&service->arrange)) {
         return false; /* a turn after the rebuild goes on */
     }
+    uint64_t began_ns = service_monotonic_ns(service);
     do {
         rc = work_on(job);
-    } while (rc == 0 && !job->is_last && service_monotonic_ns(service) < until_ns &&
+    } while (rc == 0 && !job->is_last && service_monotonic_ns(service) - began_ns < most_ns &&
              (job->epoch != NULL || !arrange_is_active(&service->arrange)));
     if (rc != 0) {
         job_fail_memory(&job->base);
