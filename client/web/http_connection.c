@@ -20,8 +20,7 @@ void http_server_watch_deadline(struct http_server *server, uint64_t at_ms)
 {
     uv_timer_t *timer = &server->deadlines;
     uint64_t now_ms = uv_now(server->options.loop);
-    if (!server->is_stopped &&
-        (!uv_is_active((const uv_handle_t *)timer) || at_ms < server->deadline_ms)) {
+    if (!server->is_stopped && at_ms < server->deadline_ms) {
         server->deadline_ms = at_ms;
         (void)uv_timer_start(timer, server->on_deadlines, at_ms > now_ms ? at_ms - now_ms : 0, 0);
     }

@@ -121,7 +121,7 @@ struct http_server {
     uv_timer_cb on_turn; /* lets MHD run */
     uv_timer_cb on_deadlines;
     uv_timer_t deadlines; /* looks for connections that are late; rests while none can be */
-    uint64_t deadline_ms; /* of uv_now, when `deadlines` looks next */
+    uint64_t deadline_ms; /* of uv_now, when `deadlines` looks next; or HTTP_NO_DEADLINE */
 };
 
 struct http_header {

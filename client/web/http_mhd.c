@@ -125,6 +125,7 @@ static void on_deadlines(uv_timer_t *timer)
     uint64_t now_ms = uv_now(server->options.loop);
     uint64_t next_ms = HTTP_NO_DEADLINE;
     struct http_connection *connection;
+    server->deadline_ms = HTTP_NO_DEADLINE;
     DL_FOREACH (server->connections, connection) {
         if (connection->is_closing) {
             continue;
@@ -487,6 +488,7 @@ int http_server_new(const struct http_options *options, struct http_server **out
     server->options.listeners = NULL; /* borrowed for the call only */
     server->on_turn = on_turn;
     server->on_deadlines = on_deadlines;
+    server->deadline_ms = HTTP_NO_DEADLINE;
     server->hangups = -1;
     server->listener_count = options->listener_count;
     for (size_t i = 0; i < options->listener_count; i++) {

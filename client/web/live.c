@@ -148,6 +148,7 @@ static void live_tick(uv_timer_t *timer)
     struct live_view *view;
     struct live_view *after;
     int64_t next_ms = INT64_MAX;
+    live->timer_ms = INT64_MAX;
     bool was_clock_set = live_note_clock(live);
     bool is_away = live_is_away(live);
 
@@ -203,6 +204,7 @@ int live_new(const struct live_options *options, struct live **out_live)
     (void)uv_timer_init(options->loop, &live->timer); /* cannot fail */
     live->timer.data = live;
     live->on_timer = live_tick;
+    live->timer_ms = INT64_MAX;
     board_on_news(options->board, live_news, live);
     *out_live = live;
     return 0;

@@ -101,7 +101,7 @@ struct live {
     struct live_options options;
     uv_timer_t timer; /* rests while nothing is due */
     uv_timer_cb on_timer;
-    int64_t timer_ms; /* when it ends */
+    int64_t timer_ms; /* when it ends; INT64_MAX: it rests */
     int64_t ticked_ms;
     bool is_stopping;
     int64_t away_ms; /* since when hearsayd is away; 0: it is there */

@@ -21,8 +21,7 @@ void live_wake(struct live *live, int64_t at_ms)
 {
     int64_t wait_ms = at_ms - live_now_ms(live);
 
-    if (!live->is_stopping &&
-        (!uv_is_active((uv_handle_t *)&live->timer) || at_ms < live->timer_ms)) {
+    if (!live->is_stopping && at_ms < live->timer_ms) {
         live->timer_ms = at_ms;
         (void)uv_timer_start(&live->timer, live->on_timer, wait_ms > 0 ? (uint64_t)wait_ms : 0, 0);
     }

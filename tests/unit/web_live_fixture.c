@@ -16,7 +16,6 @@ uint64_t __wrap_uv_now(const uv_loop_t *loop);
 int __wrap_uv_timer_init(uv_loop_t *loop, uv_timer_t *timer);
 int __wrap_uv_timer_start(uv_timer_t *timer, uv_timer_cb callback, uint64_t timeout,
                           uint64_t repeat);
-int __wrap_uv_is_active(const uv_handle_t *handle);
 void __wrap_uv_close(uv_handle_t *handle, uv_close_cb callback);
 
 static uv_timer_cb timer_callback;
@@ -45,12 +44,6 @@ int __wrap_uv_timer_start(uv_timer_t *timer, uv_timer_cb callback, uint64_t time
     web_live.timer_ms = web_live.clock_ms + timeout;
     web_live.timer_runs = true;
     return 0;
-}
-
-int __wrap_uv_is_active(const uv_handle_t *handle)
-{
-    (void)handle;
-    return web_live.timer_runs;
 }
 
 void __wrap_uv_close(uv_handle_t *handle, uv_close_cb callback)

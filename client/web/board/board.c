@@ -637,6 +637,7 @@ static void on_tick(uv_timer_t *timer)
     }
     if (board->asks.first == NULL && board->watches == NULL) {
         (void)uv_timer_stop(timer); /* an idle access point can sleep */
+        board->is_ticking = false;
     }
 }
 

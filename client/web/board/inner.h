@@ -26,6 +26,7 @@ struct board {
     int64_t retry_ms;                 /* the longest wait before the next attempt; 0: none */
     uv_timer_t retry;                 /* to connect again */
     uv_timer_t tick;                  /* every second while something may get old */
+    bool is_ticking;                  /* the tick runs */
     uv_timer_t send;                  /* when the connection takes more again */
     uint64_t epochs[BOARD_HOSTS_MAX]; /* numbers of the current ones */
     struct board_watch *watches;      /* owned */
@@ -36,10 +37,13 @@ struct board {
 };
 
 /* There is something that may get old: a question, its answer or a watch. Once nothing is left, the
- * ticks end by themselves. */
+ * ticks end by themselves. uv_is_active does not say whether they run: libuv 1.50 takes all timers
+ * that are due from its list before it calls the first of them, and to start one of these again
+ * would put it off. */
 static inline void board_begin_ticks(struct board *board)
 {
-    if (!uv_is_active((const uv_handle_t *)&board->tick)) {
+    if (!board->is_ticking) {
+        board->is_ticking = true;
         (void)uv_timer_again(&board->tick);
     }
 }

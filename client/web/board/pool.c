@@ -45,6 +45,7 @@ struct pool {
     bool has_timer;
     uv_timer_t
         tick; /* every TICK_MS while anything waits; else when an idle connection is closed */
+    int64_t tick_ms; /* when it ends; INT64_MAX: it rests */
     bool is_stopped;
 };
 
@@ -62,10 +63,12 @@ static void tick_within(struct pool *pool, uint64_t wait_ms)
     if (!pool->has_timer) {
         (void)uv_timer_init(pool->options.loop, &pool->tick); /* cannot fail */
         pool->tick.data = pool;
+        pool->tick_ms = INT64_MAX;
         pool->has_timer = true;
     }
-    if (!uv_is_active((const uv_handle_t *)&pool->tick) ||
-        uv_timer_get_due_in(&pool->tick) > wait_ms) {
+    int64_t at_ms = loop_now(pool) + (int64_t)wait_ms;
+    if (at_ms < pool->tick_ms) {
+        pool->tick_ms = at_ms;
         (void)uv_timer_start(&pool->tick, on_tick, wait_ms, 0);
     }
 }
@@ -340,6 +343,7 @@ static void on_tick(uv_timer_t *timer)
     int64_t now_ms = loop_now(pool);
     struct queue_item *late;
 
+    pool->tick_ms = INT64_MAX;
     pool_serve(pool);
     while ((late = queue_find_late(&pool->queue, now_ms - POOL_WAIT_MS + 1)) != NULL) {
         queue_leave(&pool->queue, late);
