@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/web/live.h"
 #include "client/web/main/inner.h"
 
 #include <inttypes.h>
+
+#include "client/web/live.h"
 
 enum {
     MIB = 1024 * 1024,
