@@ -61,7 +61,7 @@ void fail_set_refused(struct hearsay_error *error, const struct msg_error *refus
 {
     memset(error, 0, sizeof(*error));
     error->status = HEARSAY_ERR_REFUSED;
-    error->code = (enum hearsay_code)refusal->code;
+    error->code = refusal->code;
     error->retry_after_ms = refusal->retry_after_ms;
     (void)snprintf(error->field, sizeof(error->field), "%s", refusal->field);
     const char *sentence = refusal->message;

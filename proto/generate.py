@@ -9,8 +9,8 @@ runs it; nobody edits what it makes. It needs only Python, so that it runs where
 sizes of arrays are read from limits.h beside this script.
 
 messages.h is installed with the headers of libhearsay: a program that uses the library, the library and the daemon
-have the same structs. Their names begin with hearsay_. A name that a struct or an enum of client/hearsay/ has is not
-free (TRANSLATED); the struct or enum of the schema then begins with msg_, as do those of letters.h.
+have the same structs. Their names begin with hearsay_. A name that a struct of client/hearsay/ has is not free
+(TRANSLATED); the struct of the schema then begins with msg_, as do those of letters.h.
 
 The head of hearsay.proto says what the comments of the schema mean that this script reads. A line that
 it does not understand is an error, so that no limit is lost by a slip of the pen.
@@ -29,8 +29,8 @@ SCALARS = {
     "string": ("TEXT", "char *", "struct hearsay_text"),
     "bytes": ("BYTES", "ProtobufCBinaryData", "struct hearsay_bytes"),
 }
-# Of these, client/hearsay/ has structs and enums of its own. client/call/ makes one from the other.
-TRANSLATED = ("Error", "ErrorCode", "Watch", "Welcome")
+# Of these, client/hearsay/ has structs of its own. client/call/ makes one from the other.
+TRANSLATED = ("Error", "Watch", "Welcome")
 CPP_WORDS = ("export",)  # a program in C++ may include messages.h
 ENVELOPES = ("Request", "Response", "Letter")
 SIZED = ("Results", "Match")  # their exact sizes are asked for, and so those of the messages in them
@@ -94,17 +94,20 @@ class Enum:
     def __init__(self, name, note):
         self.name = name
         self.is_shown = False
-        self.begins = re.fullmatch(r"in C: (\w+)\.\.\.", note)[1] if note else None
+        self.own, self.begins = re.fullmatch(r"in C: (?:(\w+): )?(\w+)\.\.\.", note).groups() if note else (None, None)
         self.values = []  # (name, number, comment)
 
+    def name_in_c(self):
+        return self.own or f"{own_prefix(self)}_{snake(self.name)}"
+
     def enum(self):
-        return f"enum {own_prefix(self)}_{snake(self.name)}"
+        return f"enum {self.name_in_c()}"
 
     def last(self):
-        return f"{own_prefix(self)}_{snake(self.name)}_last".upper()
+        return f"{self.name_in_c()}_last".upper()
 
     def c_name(self, value):
-        return (self.begins or f"{own_prefix(self)}_{snake(self.name)}_".upper()) + value
+        return (self.begins or f"{self.name_in_c()}_".upper()) + value
 
     def numbers(self):
         return [number for _, number, _ in self.values if number != 0]
@@ -324,6 +327,8 @@ class Schema:
         for enum in self.of_file[path]:
             if isinstance(enum, Enum):
                 yield f"\n{enum.enum()} {{"
+                if enum.own:
+                    yield f"    {enum.c_name('NONE')} = 0,"
                 for value, number, comment in enum.values:
                     if number != 0:  # 0 is never sent
                         yield from c_comment(comment, "    ")

@@ -45,7 +45,7 @@ enum {
     LIMIT_REASON_BYTES = 1000,     /* of a report */
     LIMIT_REASONS = 16,            /* of one reported message */
     LIMIT_REPORTED = 1000,         /* in ReportedList */
-    LIMIT_BANS = 1000,             /* in BanList */
+    LIMIT_BANS = 1000,             /* of a host, and in BanList */
     LIMIT_DECISIONS = 1000,        /* in DecisionList */
     LIMIT_SIMILAR = 1000,          /* in SimilarList */
     LIMIT_NOTE_BYTES = 200,        /* reason of a decision */

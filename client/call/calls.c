@@ -27,7 +27,7 @@ const char *hearsay_version(void)
 
 const char *hearsay_code_name(enum hearsay_code code)
 {
-    return msg_error_name((enum msg_error_code)code);
+    return msg_error_name(code);
 }
 
 void hearsay_hash(const void *bytes, size_t count, uint8_t *out_hash)

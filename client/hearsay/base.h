@@ -51,29 +51,6 @@ enum {
     HEARSAY_ERR_TRUST = -10    /* TLS failed, or the server's key or certificate is not trusted */
 };
 
-/* The server's error codes, as in the protocol. */
-enum hearsay_code {
-    HEARSAY_CODE_NONE = 0,
-    HEARSAY_CODE_MALFORMED = 1,
-    HEARSAY_CODE_UNSUPPORTED_VERSION = 2,
-    HEARSAY_CODE_UNSUPPORTED = 3,
-    HEARSAY_CODE_INVALID = 4,
-    HEARSAY_CODE_UNKNOWN_HOST = 5,
-    HEARSAY_CODE_UNKNOWN_EPOCH = 6,
-    HEARSAY_CODE_PROFILE_MISMATCH = 7,
-    HEARSAY_CODE_TOO_LARGE = 8,
-    HEARSAY_CODE_FILL_OUT_OF_RANGE = 9,
-    HEARSAY_CODE_RATE_LIMITED = 10,
-    HEARSAY_CODE_QUOTA = 11,
-    HEARSAY_CODE_NOT_FOUND = 12,
-    HEARSAY_CODE_ALREADY_EXISTS = 13,
-    HEARSAY_CODE_FORBIDDEN = 14,
-    HEARSAY_CODE_STORAGE = 15,
-    HEARSAY_CODE_SHUTTING_DOWN = 16,
-    HEARSAY_CODE_INTERNAL = 17,
-    HEARSAY_CODE_REMOVED = 18
-};
-
 /*
  * Returns the name of a code, such as "RATE_LIMITED"; "UNKNOWN" for HEARSAY_CODE_NONE and for a
  * number that is not in the enum. Static storage.

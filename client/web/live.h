@@ -33,6 +33,10 @@ int live_new(const struct live_options *options, struct live **out_live); /* -ER
 void live_stop(struct live *live);
 void live_free(struct live *live); /* NULL is fine */
 
+/* The most memory that views take, with their watches: there are more than `views` if streams are
+ * of more places. */
+uint64_t live_memory_most(unsigned views, unsigned events);
+
 /* Open streams. */
 size_t live_stream_count(const struct live *live);
 

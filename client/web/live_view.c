@@ -169,6 +169,13 @@ static bool views_make_room(struct live *live, bool is_plain, const struct live_
     return true;
 }
 
+uint64_t live_memory_most(unsigned views, unsigned events)
+{
+    enum { WATCH_BYTES = sizeof(struct view) + 1024 }; /* of the board and of libhearsay */
+
+    return (uint64_t)(events > views ? events : views) * (sizeof(struct live_view) + WATCH_BYTES);
+}
+
 struct live_view *live_view_find(struct live *live, const struct view *asked,
                                  const struct live_stream *newcomer)
 {

@@ -109,11 +109,11 @@ void handler_remove(struct ask *ask)
     if (!ask_administers(ask, &asked->host)) {
         return;
     }
-    if (asked->ban && ask->host->rules.ban_count == RULES_BANS_MAX) {
+    if (asked->ban && ask->host->rules.ban_count == LIMIT_BANS) {
         ask_refuse(ask, MSG_QUOTA, "ban",
                    "this host has %d bans, and there may be no more: unban some, or remove "
                    "without",
-                   RULES_BANS_MAX);
+                   LIMIT_BANS);
         return;
     }
     struct remove_job *remove = remove_job_new(

@@ -123,7 +123,7 @@ static bool check_restore(const struct ask *ask, const uint8_t *id)
         bool is_shown = host_find(ask->host, id, NULL, NULL, NULL) == 0;
         bool is_gone = removed_has(&ask->host->removed, id, service_now_ms(ask->service));
         ask_refuse(ask, is_shown ? MSG_INVALID : MSG_NOT_FOUND, "id", "%s",
-                   is_shown  ? "the message with this id is neither hidden nor reported"
+                   is_shown ? "the message with this id is shown; it is neither hidden nor reported"
                    : is_gone ? "the message with this id was removed, and is destroyed"
                              : "there is no message with this id");
         return false;

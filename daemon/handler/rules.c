@@ -145,8 +145,7 @@ void handler_ban(struct ask *ask)
     if (!rules_have_room(&ask->host->rules, &job->rule)) {
         char sentence[SENTENCE_BYTES];
         (void)snprintf(sentence, sizeof(sentence),
-                       "this host has %d bans, and there may be no more: unban some",
-                       RULES_BANS_MAX);
+                       "this host has %d bans, and there may be no more: unban some", LIMIT_BANS);
         job_fail(&job->base, MSG_QUOTA, NULL, sentence);
         return;
     }

@@ -170,7 +170,7 @@ bool rules_have_room(const struct rules *rules, const struct persist_rule *rule)
                notice_find(rules, rule) < rules->notice_count;
     }
     return rule->kind == PERSIST_ACCEPT || rule->kind == PERSIST_RESTORED ||
-           rules->ban_count < RULES_BANS_MAX || rules_find(rules, rule) != NULL;
+           rules->ban_count < LIMIT_BANS || rules_find(rules, rule) != NULL;
 }
 
 bool rules_has(const struct rules *rules, const struct persist_rule *rule)

@@ -10,8 +10,6 @@
 #include "daemon/config/schedule.h"
 #include "daemon/store/persist.h"
 
-enum { RULES_BANS_MAX = 1000 };
-
 struct ban {
     enum persist_rule_kind kind; /* PERSIST_BAN_PAYLOAD or PERSIST_BAN_FILTER */
     uint32_t max_distance_ppm;   /* of a filter */
@@ -50,7 +48,7 @@ void rules_init(struct rules *rules, const struct alloc *alloc); /* holds no mem
 void rules_deinit(struct rules *rules);                          /* a zeroed one is fine */
 
 /*
- * Whether the host may get this rule: the host has fewer than RULES_BANS_MAX bans, or fewer than
+ * Whether the host may get this rule: the host has fewer than LIMIT_BANS bans, or fewer than
  * LIMIT_NOTICES notices, or has this rule already. An accept mode and the mark may always be added.
  */
 bool rules_have_room(const struct rules *rules, const struct persist_rule *rule);

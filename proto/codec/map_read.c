@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/err.h"
@@ -72,17 +73,32 @@ static int map_refuse_missing(const struct map_reader *reader, const struct map_
     return map_refused_in(reader, field);
 }
 
+enum { MAP_SPAN_BYTES = 48 }; /* two numbers of 20 digits, " to " and a NUL */
+
+/* Writes the numbers from `min` to `max` for a sentence: "1 to 3", or "1" if there is only one. */
+static const char *map_span(char out[MAP_SPAN_BYTES], uint64_t min, uint64_t max)
+{
+    int used = snprintf(out, MAP_SPAN_BYTES, "%" PRIu64, min);
+    if (min < max) {
+        (void)snprintf(out + used, MAP_SPAN_BYTES - (size_t)used, " to %" PRIu64, max);
+    }
+    return out;
+}
+
 static int map_refuse_number(const struct map_reader *reader, const struct map_field *field,
                              int64_t value)
 {
+    char below[MAP_SPAN_BYTES];
+    char above[MAP_SPAN_BYTES];
+
     if (field->max == 0) {
         msg_error_set(reader->error, MSG_INVALID, NULL,
                       "%s is %" PRId64 "; at least %" PRIu64 " is needed", field->name, value,
                       field->min);
     } else if (field->gap != 0) {
-        msg_error_set(reader->error, MSG_INVALID, NULL,
-                      "%s is %" PRId64 "; %" PRIu64 " to %" PRIu64 " are allowed, but not %" PRIu64,
-                      field->name, value, field->min, field->max, field->gap);
+        msg_error_set(reader->error, MSG_INVALID, NULL, "%s is %" PRId64 "; %s and %s are allowed",
+                      field->name, value, map_span(below, field->min, field->gap - 1),
+                      map_span(above, field->gap + 1, field->max));
     } else {
         msg_error_set(reader->error, MSG_INVALID, NULL,
                       "%s is %" PRId64 "; %" PRIu64 " to %" PRIu64 " are allowed", field->name,

@@ -244,6 +244,13 @@ def test_withdraw(cli):
     assert cli.run("withdraw", told["id"], "00" * 32)[0] == 4
     assert cli.run("withdraw", told["id"], told["withdraw_token"])[0] == 0
     assert cli.run("withdraw", told["id"], told["withdraw_token"])[0] == 1
+    other = deposit(cli, "to report and to withdraw")
+    report = cli.json_lines("report", "--json", other["id"])
+    assert report == [{"id": other["id"], "reported": True}]
+    withdrawal = cli.json_lines("withdraw", "--json", other["id"], other["withdraw_token"])
+    assert withdrawal == [{"id": other["id"], "withdrawn": True}]
+    gone = cli.run("withdraw", "--json", other["id"], other["withdraw_token"])
+    assert gone[:2] == (1, ""), "as of other commands: a sentence in standard error, and no line"
     assert cli.run("get", told["id"])[0] == 1
 
 

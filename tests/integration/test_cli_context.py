@@ -2,6 +2,7 @@
 """What is sensed on its way to a message: options, scans, lines of JSON, and the labels and filters
 that come of them, compared with the evaluation's own implementation of the rules."""
 
+import base64
 import json
 import re
 import sys
@@ -74,7 +75,7 @@ def test_labels_and_filter(offline, rng):
             mask = filters.of_label(entry["label"], bits, hashes)
             assert entry["positions"] == [i for i in range(bits) if mask >> i & 1]
         whole = filters.of_labels(expected, bits, hashes)
-        assert answer["filter"] == whole.to_bytes(bits // 8, "little").hex()
+        assert base64.b64decode(answer["filter"]) == whole.to_bytes(bits // 8, "little")
         assert (answer["bits"], answer["set"]) == (bits, whole.bit_count())
         assert answer["fill"] == pytest.approx(whole.bit_count() / bits, abs=1e-6)
 
@@ -88,7 +89,7 @@ def test_for_people(offline):
     assert lines[2].split() == ["topic:tea", str(filters.of_label("topic:tea", 64, 1).bit_length() - 1)]
     assert "\\u{202e}" in lines[3]
     assert lines[4].startswith(f"fill     {mask.bit_count()} of 64 bits")
-    assert lines[5].split() == ["filter", mask.to_bytes(8, "little").hex()]
+    assert lines[5].split() == ["filter", base64.b64encode(mask.to_bytes(8, "little")).decode()]
 
 
 SECTIONS = "v2:wifi=256/2,geo=96/1,time=32/1,topic=97/2,joint(geo,time)=31/1"
@@ -109,7 +110,7 @@ def test_sections(offline):
             assert entry["positions"] == sorted(set(wire.positions(entry["label"], SECTIONS)))
         assert answer["joint"] == sorted(set(wire.joint_positions(expected, SECTIONS)))
         assert bool(answer["joint"]) == ("--time" in given)
-        assert answer["filter"] == wire.filter_of(expected, SECTIONS).hex()
+        assert base64.b64decode(answer["filter"]) == wire.filter_of(expected, SECTIONS)
         assert answer["set"] == wire.bits_of(wire.filter_of(expected, SECTIONS)).bit_count()
         lines = offline.ok("context", "--profile", SECTIONS, *given).splitlines()
         told = [line.split()[1:] for line in lines if line.startswith("joint ")]
@@ -133,7 +134,7 @@ def test_the_picture(offline):
     assert f"--profile '{profile}'" in page
     answer = shown(offline, "--scan", "-", "--at", "48.1497,11.5678", "--time", "2026-11-20T14:00Z",
                    "--topic", "Coffee", stdin=scan, profile=profile)
-    bits = wire.bits_of(bytes.fromhex(answer["filter"]))
+    bits = wire.bits_of(base64.b64decode(answer["filter"]))
     assert drawn == "".join("#" if bits >> i & 1 else "." for i in range(512))
     assert len(answer["joint"]) == 1 and drawn[:256].count("#") == 28
 
@@ -344,6 +345,11 @@ def test_deposit_and_query(daemon):
     assert cli.json_lines("query", "--json", *typed) == found
     (answer,) = cli.json_lines("context", "--json", "--topic", "x")
     assert answer["profile"] == wire.PROFILE, "the host's"
+    # import takes the filter as it is printed, and the message is near whoever asks with the labels.
+    line = {"profile": answer["profile"], "filter": answer["filter"], "text": "by its filter"}
+    cli.ok("import", "-", stdin=json.dumps(line))
+    (message,) = cli.json_lines("query", "--json", "--topic", "x", "--no-here", "-k", "1")
+    assert message["text"] == "by its filter" and message["distance"] == 0
 
 
 def test_lines_of_json(daemon, tmp_path):

@@ -258,6 +258,9 @@ def test_headers_stand_alone(tmp_path):
     shutil.copy(tmp_path / "messages.h", include / "hearsay")
     headers = ["hearsay.h"] + [f"hearsay/{path.name}" for path in (include / "hearsay").iterdir()]
     assert len(headers) > 5
+    codes = [line.strip() for header in headers for line in (include / header).read_text("utf-8").splitlines()
+             if "RATE_LIMITED = " in line]
+    assert codes == ["HEARSAY_CODE_RATE_LIMITED = 10,"], "the server's codes have one name"
     for compiler, source, flags in (("cc", "t.c", ["-std=c11"]), ("c++", "t.cc", ["-std=c++17"])):
         if not shutil.which(compiler):
             continue

@@ -207,6 +207,8 @@ def test_enums_that_are_none(client):
             )
             refusal = client.refused(body)
             assert (refusal.code, refusal.error.field) == ("INVALID", name), refusal
+            allowed = "1 and 3" if name == "metric" else "1 to 3"
+            assert refusal.error.message == f"{name} is {value}; {allowed} are allowed"
 
 
 def test_text_that_is_none(client):

@@ -145,19 +145,24 @@ def test_decisions(make_daemon, rng):
 
 
 def test_hidden_again(make_daemon, rng):
-    """Who hides or removes a message again decides nothing: neither the log nor the list of decisions says so."""
+    """Who hides, shows or removes a message again decides nothing: neither the log nor the list of decisions says so.
+    Who shows one that is shown is told that it is."""
     daemon = make_daemon()
     with daemon.administrator() as client:
         bad = leave(client, rng)
+        assert "is shown; it is neither hidden nor reported" in client.refused(pb.Restore(id=bad.id)).error.message
         for _ in range(3):
             client.call(pb.Hide(id=bad.id))
         client.call(pb.Restore(id=bad.id))
+        for _ in range(2):
+            assert "is shown already" in client.refused(pb.Restore(id=bad.id)).error.message
         client.call(pb.Hide(id=bad.id))
         for _ in range(2):
             client.call(pb.Remove(id=bad.id))
         assert [act for act, _ in acts(client)] == ["hide", "restore", "hide", "remove"]
     daemon.stop()
     assert daemon.log_text().count("the operator has hidden a message") == 2
+    assert daemon.log_text().count("the operator shows a message") == 1
     assert daemon.log_text().count("the operator has removed a message") == 1
 
 

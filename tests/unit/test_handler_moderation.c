@@ -186,7 +186,7 @@ MODERATED_TEST(removed_and_banned)
     assert_string_equal(fixture->answer.error.field, "payload");
     deposit(fixture, 3, "fine");
 
-    for (uint32_t i = 1; fixture->service->hosts[0].rules.ban_count < RULES_BANS_MAX; i++) {
+    for (uint32_t i = 1; fixture->service->hosts[0].rules.ban_count < LIMIT_BANS; i++) {
         memcpy(value, &i, sizeof(i));
         assert_int_equal(rules_put(&fixture->service->hosts[0].rules, &rule), 0);
     }

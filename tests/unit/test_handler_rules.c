@@ -132,7 +132,7 @@ TEST_OF(lists_of_bans, struct handler_fixture *fixture, setup, handler_fixture_t
     uint8_t value[LIMIT_FILTER_BYTES] = {0};
     uint32_t seen = 0;
 
-    while (rules->ban_count < RULES_BANS_MAX) {
+    while (rules->ban_count < LIMIT_BANS) {
         memcpy(value, &rules->ban_count, sizeof(rules->ban_count));
         const struct persist_rule rule = {.kind = PERSIST_BAN_FILTER,
                                           .value = value,
@@ -148,7 +148,7 @@ TEST_OF(lists_of_bans, struct handler_fixture *fixture, setup, handler_fixture_t
             assert_int_equal(fixture->answer.ban_list.bans[i].max_distance_ppm, seen++);
         }
     } while (fixture->answer.ban_list.more);
-    assert_int_equal(seen, RULES_BANS_MAX);
+    assert_int_equal(seen, LIMIT_BANS);
     assert_true(bans.bans.skip > 0); /* they did not fit one frame */
     bans.bans.skip = seen + 1;
     assert_int_equal(handler_fixture_do(fixture, &bans), HEARSAY_RESPONSE_BAN_LIST);

@@ -143,7 +143,7 @@ TEST(test_cap)
     struct rules rules;
 
     rules_init(&rules, alloc_system());
-    for (uint32_t i = 0; i < RULES_BANS_MAX; i++) {
+    for (uint32_t i = 0; i < LIMIT_BANS; i++) {
         memcpy(value, &i, sizeof(i));
         const struct persist_rule rule = ban_of(PERSIST_BAN_PAYLOAD, value, sizeof(value), 0);
         assert_true(rules_have_room(&rules, &rule));

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "client/web/live_inner.h"
+#include "daemon/system/list.h"
 #include "tests/lib/check.h"
 #include "tests/unit/web_live_fixture.h"
 
@@ -485,6 +486,13 @@ TEST_WITH(each_place_has_its_list, web_live_setup, web_live_teardown)
         (void)snprintf(view.place, sizeof(view.place), "place:%u\n", i);
         assert_int_equal(web_live_ask(i, &view, NULL).status, 200);
     }
+    const struct live_view *each;
+    uint64_t bytes = 0;
+    DL_FOREACH (web_live.live->views, each) {
+        bytes += sizeof(*each) + sizeof(each->view); /* the watch has a view, too */
+    }
+    assert_in_range(live_memory_most(4, 10), bytes, 11 * bytes / 10);
+    assert_in_range(live_memory_most(10, 4), bytes, 11 * bytes / 10);
     view.topic_count = 1;
     (void)snprintf(view.topics[0], sizeof(view.topics[0]), "topic");
     assert_int_equal(web_live_ask(20, &view, NULL).status, 503);

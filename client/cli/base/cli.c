@@ -99,9 +99,14 @@ int cli_ask(const struct cli *cli, const struct hearsay_request *request,
     return status == HEARSAY_OK ? CLI_DONE : cli_report(cli, &error);
 }
 
-int cli_carry_out(const struct cli *cli, const struct hearsay_request *request, const char *done)
+int cli_carry_out(const struct cli *cli, const struct hearsay_request *request, const char *done,
+                  const uint8_t id[HEARSAY_ID_BYTES], bool json)
 {
     int code = cli_ask(cli, request, NULL);
+    if (code == CLI_DONE && json) {
+        return cli_print_json(
+            cli, json_pack("{s:o, s:b}", "id", out_json_hex(id, HEARSAY_ID_BYTES), done, 1));
+    }
     if (code == CLI_DONE) {
         (void)fprintf(cli->out.stream, "%s\n", done);
     }

@@ -152,9 +152,10 @@ json_t *cli_json_strings(const char *const *strings, size_t count);
 int cli_ask(const struct cli *cli, const struct hearsay_request *request,
             const struct hearsay_response **out_response);
 
-/* The same for a request whose response says only that it is done: prints `done` and a line feed.
- */
-int cli_carry_out(const struct cli *cli, const struct hearsay_request *request, const char *done);
+/* The same for a request about the message `id` whose response says only that it is done: prints
+ * `done` and a line feed, or with `json` one line of JSON with the id and the key `done`, true. */
+int cli_carry_out(const struct cli *cli, const struct hearsay_request *request, const char *done,
+                  const uint8_t id[HEARSAY_ID_BYTES], bool json);
 
 /*
  * Flushes standard output. Returns CLI_DONE, CLI_NO_READER without a message when the reader has

@@ -95,7 +95,7 @@ static int print_json(const struct cli *cli, const struct shown *shown)
                              "labels", labels, "joint", json_positions(&shown->joint), "bits",
                              (json_int_t)shown->filter.bits, "set", (json_int_t)set, "fill",
                              (double)set / shown->filter.bits, "filter",
-                             out_json_hex(shown->filter.bytes, shown->filter.byte_count));
+                             out_json_base64(shown->filter.bytes, shown->filter.byte_count));
     return cli_print_json(cli, line);
 }
 
@@ -131,10 +131,13 @@ static int print_lines(const struct cli *cli, const struct shown *shown)
         (void)fprintf(stream, "%-32s", "joint");
         print_positions(stream, &shown->joint);
     }
-    (void)fprintf(stream, "fill     %" PRIu32 " of %" PRIu32 " bits, %.1f %%\nfilter   ", set,
-                  shown->filter.bits, 100.0 * set / shown->filter.bits);
-    out_hex(&cli->out, shown->filter.bytes, shown->filter.byte_count);
-    (void)fputc('\n', stream);
+    json_t *filter = out_json_base64(shown->filter.bytes, shown->filter.byte_count);
+    if (filter == NULL) {
+        return cli_report_nomem(cli);
+    }
+    (void)fprintf(stream, "fill     %" PRIu32 " of %" PRIu32 " bits, %.1f %%\nfilter   %s\n", set,
+                  shown->filter.bits, 100.0 * set / shown->filter.bits, json_string_value(filter));
+    json_decref(filter);
     return CLI_DONE;
 }
 
@@ -194,8 +197,8 @@ const struct cli_command command_context = {
     .details =
         "CONTEXT is any of --label, --wifi, --scan, --at, --time and --topic, as deposit and\n"
         "query take them. Prints each label with its positions in the filter, those of pairs in\n"
-        "joint sections, how many bits are set, and the filter in hexadecimal. Nothing is\n"
-        "left anywhere.\n",
+        "joint sections, how many bits are set, and the filter in base64, as import takes it.\n"
+        "Nothing is left anywhere.\n",
     .examples = "  iw dev wlan0 scan | hearsay context --scan - --profile v2:512/2\n"
                 "  hearsay context --at 48.1497,11.5678 --topic Coffee --json\n",
     CLI_OPTIONS(context_options, struct context_options),

@@ -6,12 +6,14 @@
 struct report_options {
     const char *host;
     int kind; /* index in moderate_kinds */
+    bool json;
 };
 
 static const struct args_option report_options[] = {
     ARGS_NAMES("kind", 0, struct report_options, kind, moderate_kinds, "what is wrong"),
     ARGS_ROW("host", 0, ARGS_TEXT, struct report_options, host, "HOST",
              "where it is (the first host)"),
+    ARGS_ROW("json", 0, ARGS_FLAG, struct report_options, json, NULL, "one line of JSON"),
 };
 
 static int report_run(struct cli *cli, void *options)
@@ -40,7 +42,7 @@ static int report_run(struct cli *cli, void *options)
         return code;
     }
     request.report.host = hearsay_text(host->name);
-    return cli_carry_out(cli, &request, "reported");
+    return cli_carry_out(cli, &request, "reported", id, chosen->json);
 }
 
 const struct cli_command command_report = {

@@ -5,6 +5,7 @@
 static const struct args_option withdraw_options[] = {
     ARGS_ROW("host", 0, ARGS_TEXT, struct plain_options, host, "HOST",
              "where it is (the first host)"),
+    ARGS_ROW("json", 0, ARGS_FLAG, struct plain_options, json, NULL, "one line of JSON"),
 };
 
 static int withdraw_run(struct cli *cli, void *options)
@@ -32,7 +33,7 @@ static int withdraw_run(struct cli *cli, void *options)
                      .id = hearsay_bytes(id, HEARSAY_ID_BYTES),
                      .token = hearsay_bytes(token, HEARSAY_TOKEN_BYTES)},
     };
-    return cli_carry_out(cli, &request, "withdrawn");
+    return cli_carry_out(cli, &request, "withdrawn", id, chosen->json);
 }
 
 const struct cli_command command_withdraw = {

@@ -251,7 +251,7 @@ static bool find_room(struct apply_item *item)
         return item->taken_number != 0;
     }
     return item->rule.kind == PERSIST_ACCEPT || rules_has(rules, &item->rule) ||
-           rules->ban_count + item->job->bans++ < RULES_BANS_MAX;
+           rules->ban_count + item->job->bans++ < LIMIT_BANS;
 }
 
 static void fill_rule(struct apply_item *item, const struct hearsay_rule_state *rule, uint8_t **at)
