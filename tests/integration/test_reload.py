@@ -164,6 +164,12 @@ def test_all_addresses_beside_one_at_the_start(make_daemon, free_port):
     assert daemon.wait_exit() == 1
 
 
+def test_a_key_that_is_gone(make_daemon):
+    """A user or a path that the new file does not name any more."""
+    daemon = make_daemon("[daemon]\ngateway_user = daemon\n")
+    reload(daemon, "", done=REFUSED + ".*`gateway_user` is not set any more, which needs a restart")
+
+
 @only_root
 def test_ports_of_root(make_daemon):
     """Below 1024 after privileges were given up: refused, and why."""
