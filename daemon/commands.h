@@ -10,7 +10,8 @@
  * preflight.c, for `hearsayd --check-config`: checks that the users, the group, the certificate and
  * the key that a configuration names exist and can be used. Nothing is bound, made or changed, but
  * a process of root becomes the user of the configuration for good, because this user opens the
- * certificate and the key.
+ * certificate and the key. If no user is configured, the process becomes the owner of the data
+ * directory, if it is there, who must be able to read the file of the configuration, too.
  *
  * Checks a configuration at the Unix time `now_ms`. Returns 0, or PREFLIGHT_REFUSED with a line for
  * each error in out_reason (CONFIG_REASON_BYTES). Errors are: a user or group that is not found, a

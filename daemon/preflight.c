@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "daemon/commands.h"
 #include "daemon/net/here_watch.h"
@@ -13,6 +15,21 @@ static void add_reason(char *reason, const char *sentence)
 
     (void)snprintf(reason + used, CONFIG_REASON_BYTES - used, "%s%s", used > 0 ? "\n" : "",
                    sentence);
+}
+
+/* Says that `owner`, who this process has become, cannot read the file of the configuration. */
+static bool is_readable(const struct config *config, const char *owner, char *out_sentence)
+{
+    const char *file = config->common.file;
+
+    if (file[0] == '\0' || access(file, R_OK) == 0) {
+        return true;
+    }
+    (void)snprintf(out_sentence, CONFIG_REASON_BYTES,
+                   "%.1000s: cannot be read by user `%s`, who owns %.1000s: %s; run `chgrp %s` and "
+                   "`chmod g+r` on it",
+                   file, owner, config->data, strerror(errno), owner);
+    return false;
 }
 
 /* Loads the certificate and the key as the daemon would: root becomes `user` before. */
@@ -30,6 +47,7 @@ int preflight(const struct config *config, int64_t now_ms, FILE *out, char *out_
     struct privilege_user user;
     struct privilege_user gateway;
     struct privilege_user bridge;
+    char owner[PRIVILEGE_NAME_BYTES] = "";
     bool has_user = config->user[0] != '\0';
     gid_t group = PRIVILEGE_NO_GROUP;
     enum server_tls_verdict verdict = SERVER_TLS_GOOD;
@@ -53,11 +71,18 @@ int preflight(const struct config *config, int64_t now_ms, FILE *out, char *out_
         privilege_find_group(config->admin_group, &group, sentence) != 0) {
         add_reason(out_reason, sentence);
     }
+    /* A service manager may start the daemon as a user that the configuration does not name. */
+    if (config->user[0] == '\0' && privilege_is_root()) {
+        has_user = privilege_find_owner(config->data, &user, owner);
+    }
     user.admin_group = group;
     if (load_files(&tls, config, has_user ? &user : NULL, sentence) != 0) {
         add_reason(out_reason, sentence);
     } else {
         verdict = server_tls_judge(&tls, config, now_ms, sentence);
+    }
+    if (owner[0] != '\0' && !is_readable(config, owner, sentence)) {
+        add_reason(out_reason, sentence);
     }
     if (verdict == SERVER_TLS_EXPIRED) {
         add_reason(out_reason, sentence);

@@ -42,6 +42,36 @@ static int take_inherited(struct server *server, size_t *out_count, char *out_re
     return rc;
 }
 
+static bool is_all_addresses(const struct config_listener *config)
+{
+    return config->address[strspn(config->address, "0.:")] == '\0';
+}
+
+/* Returns whether one of two addresses is all of its family, and has the other one's port: the two
+ * cannot be bound at the same time. */
+static bool exclude_each_other(const struct config_listener *a, const struct config_listener *b)
+{
+    bool same_family = (strchr(a->address, ':') == NULL) == (strchr(b->address, ':') == NULL);
+
+    return a->kind == CONFIG_LISTENER_TCP && b->kind == CONFIG_LISTENER_TCP && a->port != 0 &&
+           a->port == b->port && same_family && (is_all_addresses(a) || is_all_addresses(b));
+}
+
+/* Adds `sentence` to out_reason if the daemon itself has the port of `config`. */
+static void explain_own_port(const struct server *server, const struct config_listener *config,
+                             const char *sentence, char *out_reason)
+{
+    size_t used = strlen(out_reason);
+
+    for (size_t i = 0; i < server->listener_count; i++) {
+        const struct listener *listener = &server->listeners[i];
+        if (listener->is_open && exclude_each_other(&listener->config, config)) {
+            snprintf(out_reason + used, CONFIG_REASON_BYTES - used, "%s", sentence);
+            return;
+        }
+    }
+}
+
 /* Binds all configured addresses of one kind. */
 static int listen_on(struct server *server, enum config_listener_kind kind, char *out_reason)
 {
@@ -52,6 +82,10 @@ static int listen_on(struct server *server, enum config_listener_kind kind, char
              * are inherited, and at most as many addresses are configured. */
             int rc = listener_bind(free_place(server), &server->home, config, out_reason);
             if (rc < 0) {
+                explain_own_port(server, config,
+                                 " (hearsayd has that port with another line itself; all addresses "
+                                 "include each one: keep one of the two lines)",
+                                 out_reason);
                 return rc;
             }
         }
@@ -180,25 +214,6 @@ static struct listener *find_open(struct server *server, const struct server_lis
     return NULL;
 }
 
-/* Adds to out_reason that the daemon itself uses the port, if it does: one port cannot be bound for
- * one address and for all addresses at the same time. */
-static void explain_own_port(const struct server *server, const struct config_listener *config,
-                             char *out_reason)
-{
-    size_t used = strlen(out_reason);
-
-    for (size_t i = 0; i < server->listener_count; i++) {
-        const struct listener *listener = &server->listeners[i];
-        if (listener->is_open && !listener->is_unix && config->kind == CONFIG_LISTENER_TCP &&
-            config->port != 0 && listener->config.port == config->port) {
-            snprintf(out_reason + used, CONFIG_REASON_BYTES - used,
-                     " (hearsayd has that port with another address itself; a change between one "
-                     "address and all of them needs a restart)");
-            return;
-        }
-    }
-}
-
 static int prepare_one(struct server *server, const struct config_listener *config,
                        struct server_listen *listen, char *out_reason)
 {
@@ -213,7 +228,10 @@ static int prepare_one(struct server *server, const struct config_listener *conf
         }
         int rc = listener_bind(listener, &server->home, config, out_reason);
         if (rc < 0) {
-            explain_own_port(server, config, out_reason);
+            explain_own_port(server, config,
+                             " (hearsayd has that port with another address itself; a change "
+                             "between one address and all of them needs a restart)",
+                             out_reason);
         }
         if (rc != 0) {
             return rc < 0 ? rc : 0; /* an optional address is left out */

@@ -146,6 +146,10 @@ int settings_check_unchanged(const struct settings_source *source, const struct 
         if (strcmp((const char *)running + key->offset, (const char *)fresh + key->offset) == 0) {
             return 0;
         }
+        if (((const char *)fresh + key->offset)[0] == '\0') {
+            return settings_refuse(source, "`%s` is not set any more, which needs a restart",
+                                   key->name);
+        }
         return settings_refuse(source, "`%s` changed to %.400s, which needs a restart", key->name,
                                (const char *)fresh + key->offset);
     default:

@@ -3,9 +3,12 @@
 
 import os
 import pathlib
+import pwd
 import re
+import shutil
 import socket
 import subprocess
+import tempfile
 
 import pytest
 
@@ -103,6 +106,31 @@ def test_check_config_tells_all(idle):
     assert all(line.startswith("hearsayd: ") for line in lines)
     assert "from 1 to 1000" in lines[0] and "did you mean `messages`" in lines[1]
     assert "127.0.0.1:7117" in lines[2]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_check_config_of_root_is_that_of_the_service(make_daemon):
+    """Root reads every file. The owner of the data, as whom the unit starts the daemon, may not."""
+    user = pwd.getpwnam("daemon")
+    folder = tempfile.mkdtemp(prefix="hearsay-config-", dir="/var/tmp")
+    try:
+        os.chmod(folder, 0o755)
+        data, file = os.path.join(folder, "data"), os.path.join(folder, "hearsayd.conf")
+        os.mkdir(data, 0o700)
+        os.chown(data, user.pw_uid, user.pw_gid)
+        with open(file, "w", encoding="utf-8") as stream:
+            stream.write(f"[daemon]\ndata = {data}\n")
+        os.chmod(file, 0o600)
+        daemon = make_daemon(start=False)
+        code, out, err = daemon.run("--check-config", "--config", file)
+        assert code == 2 and out == "", err
+        assert f"{file}: cannot be read by user `daemon`, who owns {data}: Permission denied" in err
+        os.chown(file, -1, user.pw_gid)
+        os.chmod(file, 0o640)
+        code, out, err = daemon.run("--check-config", "--config", file)
+        assert code == 0 and "correct" in out, err
+    finally:
+        shutil.rmtree(folder)
 
 
 def test_check_config_says_where_it_looked(idle):

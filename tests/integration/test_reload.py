@@ -154,6 +154,22 @@ def test_all_addresses_instead_of_one(make_daemon, free_port):
     assert is_open(("127.0.0.1", port))
 
 
+def test_all_addresses_beside_one_at_the_start(make_daemon, free_port):
+    """Whoever adds all addresses to the lines of loopback looks for no other program."""
+    daemon = make_daemon(start=False)
+    port = free_port()
+    with open(daemon.config_file, "w", encoding="utf-8") as file:
+        file.write(f"[daemon]\nlisten = 127.0.0.1:{port}\nlisten = 0.0.0.0:{port}\n")
+    daemon.launch().wait_log("hearsayd has that port with another line itself")
+    assert daemon.wait_exit() == 1
+
+
+def test_a_key_that_is_gone(make_daemon):
+    """A user or a path that the new file does not name any more."""
+    daemon = make_daemon("[daemon]\ngateway_user = daemon\n")
+    reload(daemon, "", done=REFUSED + ".*`gateway_user` is not set any more, which needs a restart")
+
+
 @only_root
 def test_ports_of_root(make_daemon):
     """Below 1024 after privileges were given up: refused, and why."""

@@ -255,9 +255,9 @@ def test_database_of_another_version(make_daemon, rng, by, says):
     assert digest(database(daemon)) == before
 
 
-def run_preinst(daemon, schema, action="upgrade"):
+def run_preinst(daemon, schema, action="upgrade", package="hearsayd"):
     """Debian's package of a hearsayd that reads `schema`: what it says, or nothing if it goes on."""
-    with open(SOURCE / "packaging/debian/hearsayd.preinst", encoding="utf-8") as script:
+    with open(SOURCE / f"packaging/debian/{package}.preinst", encoding="utf-8") as script:
         text = script.read().replace("#SCHEMA#", str(schema))
     root = os.path.join(daemon.directory, "root")
     os.makedirs(os.path.join(root, "etc/hearsay"), exist_ok=True)
@@ -266,7 +266,8 @@ def run_preinst(daemon, schema, action="upgrade"):
     if not os.path.lexists(os.path.join(root, "data")):
         os.symlink(daemon.data, os.path.join(root, "data"))
     done = subprocess.run(["sh", "-c", text, "preinst", action, "0.2.0"], text=True, check=False,
-                          capture_output=True, env={**os.environ, "DPKG_ROOT": root})
+                          capture_output=True, env={**os.environ, "DPKG_ROOT": root,
+                                                    "DPKG_MAINTSCRIPT_PACKAGE": package})
     assert (done.returncode != 0) == (done.stderr != "")
     return done.stderr
 
@@ -286,6 +287,19 @@ def test_a_package_that_cannot_read_the_store_is_not_installed(make_daemon, rng)
         said = run_preinst(daemon, schema + 1)
         assert f"/data/messages.db has schema {schema}" in said and "cannot be taken along" in said
     assert not os.path.exists(database(daemon) + "-wal")
+
+
+@pytest.mark.parametrize("package", ["hearsay", "hearsay-bridge", "hearsay-web"])
+def test_what_belongs_to_a_hearsayd_that_stays_stays_too(make_daemon, rng, package):
+    """Else the page for phones is a new one, which the old hearsayd does not serve."""
+    daemon, _ = stocked(make_daemon, rng)
+    assert run_preinst(daemon, 10**6, package=package) == ""  # hearsayd is not on this machine
+    program = os.path.join(daemon.directory, "root/usr/sbin/hearsayd")
+    os.makedirs(os.path.dirname(program))
+    with open(program, "w", encoding="utf-8") as file:
+        os.fchmod(file.fileno(), 0o755)
+    assert run_preinst(daemon, 10**6, "install", package) == ""
+    assert f"{package}: hearsayd stays as it is" in run_preinst(daemon, 10**6, package=package)
 
 
 def test_another_programs_database(make_daemon):

@@ -655,6 +655,17 @@ def test_a_full_board_keeps_the_text(make_web):
     assert "The next place is free in about" in answer.text
 
 
+def test_before_hearsayd_has_been_heard(make_web, open_folder):
+    """No page says how long a message stays before the program knows."""
+    web = make_web("")
+    web.gateway.daemon.stop()
+    early = Web(web.gateway, open_folder)
+    page = early.get()
+    early.stop()
+    assert page.status == 503 and 'id="text"' in page.text
+    assert "disappears by itself" not in page.text and "<select" not in page.text
+
+
 def test_hearsayd_goes_and_comes(make_web):
     web = make_web("cache = 0\n")
     form = {**web.form(), "text": "said while away"}
@@ -667,3 +678,5 @@ def test_hearsayd_goes_and_comes(make_web):
     web.wait_healthy()
     assert web.post("/leave", fields_of(answer.text, "/leave") | {"text": "back"}).status == 200
     assert "back" in web.get().text
+    web.wait_log("warning: nothing is served until hearsayd answers at .*gateway.*: ")
+    web.wait_log("info: hearsayd answers at ")

@@ -529,6 +529,7 @@ static void refuse_server(struct board *board, const char *fault)
     if (strcmp(board->why.sentence, fault) != 0) {
         log_error("nothing is served: %s", fault);
     }
+    board->has_said_away = true;
     answer_fault(&error, HEARSAY_ERR_CONNECT, HEARSAY_CODE_NONE, fault);
     on_lost(board, &error);
 }
@@ -541,6 +542,10 @@ static void on_greeted(void *context)
     if (fault != NULL) {
         refuse_server(board, fault);
         return;
+    }
+    if (board->has_said_away) {
+        log_info("hearsayd answers at %s", board->options.server);
+        board->has_said_away = false;
     }
     hearsay_close(board->known);
     board->known = NULL;
@@ -560,6 +565,16 @@ static void on_greeted(void *context)
 static void on_retry(uv_timer_t *timer)
 {
     board_connect(timer->data);
+}
+
+/* Says once that an attempt has failed: what phones see has its reason in the log. */
+static void say_away(struct board *board, const struct hearsay_error *why)
+{
+    if (!board->has_said_away) {
+        log_warning("nothing is served until hearsayd answers at %s: %s", board->options.server,
+                    why->sentence);
+        board->has_said_away = true;
+    }
 }
 
 /* Waits for the next attempt, not at all if retry_ms is 0. Up to half of the wait is random. */
@@ -598,6 +613,7 @@ static void on_lost(void *context, const struct hearsay_error *why)
         }
     } else {
         hearsay_close(server);
+        say_away(board, why);
     }
     board->is_greeted = false;
     (void)uv_timer_stop(&board->send);
@@ -616,6 +632,7 @@ static void board_connect(struct board *board)
 
     if (link_open(board->options.loop, &connection, &board_events, board, &board->link, &error) !=
         HEARSAY_OK) {
+        say_away(board, &error);
         retry_later(board, &error);
     }
 }

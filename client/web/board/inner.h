@@ -22,6 +22,7 @@ struct board {
     bool is_stopped;
     struct hearsay *known;            /* owned: the last connection, when it is lost */
     struct hearsay_error why;         /* why there is no connection */
+    bool has_said_away;               /* the log says that there is none */
     int64_t greeted_ms;               /* when the last connection was greeted */
     int64_t retry_ms;                 /* the longest wait before the next attempt; 0: none */
     uv_timer_t retry;                 /* to connect again */

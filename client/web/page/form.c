@@ -301,6 +301,9 @@ static void form_write_lifetimes(struct html *html, const struct page *page,
     size_t count = form_lifetimes(form, lifetimes);
     uint32_t chosen = form_lifetime(form);
 
+    if (count == 0) {
+        return; /* hearsayd has not been heard yet */
+    }
     lang_write_between(html, page->lang, "<label for=\"ttl\">", "form.ttl",
                        "</label>\n<select id=\"ttl\" name=\"ttl\"");
     if (page_error_is_about(error, "ttl")) {
@@ -407,6 +410,9 @@ static void form_write_who(struct html *html, const struct page *page, const str
 {
     bool has_name = page->view->place_name[0] != '\0';
 
+    if (form_lifetime(form) == 0) {
+        return; /* hearsayd has not been heard yet */
+    }
     if (has_name) {
         lang_write(html, page->lang, "form.place", page->view->place_name, NULL);
         html_raw(html, " ");
