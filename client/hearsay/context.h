@@ -123,8 +123,8 @@ struct hearsay_encode {
 /*
  * Encodes labels as a filter. Returns HEARSAY_OK; ERR_ARGUMENT for a wrong label (the sentence
  * names the label, and lists the sections of the profile if no section takes the label's
- * attribute), for no label, or for a wrong `profile`; ERR_PROTOCOL when this library does not know
- * the host's kind of profile.
+ * attribute), for no label, for a wrong `profile`, or if host and profile are NULL; ERR_PROTOCOL
+ * when this library does not know the host's kind of profile.
  */
 HEARSAY_API int hearsay_encode(const struct hearsay_encode *context,
                                struct hearsay_filter *out_filter, struct hearsay_error *out_error);
