@@ -19,6 +19,8 @@ _Static_assert(HEARSAY_REASON_BYTES_MAX == LIMIT_NOTE_BYTES, "the public reason 
 _Static_assert(HEARSAY_NOTICE_BYTES_MAX == LIMIT_NOTICE_BYTES, "so is the public notice");
 _Static_assert(HEARSAY_PLACE_NAME_BYTES_MAX == LIMIT_PLACE_NAME_BYTES, "and the name of a place");
 _Static_assert(HEARSAY_CURSOR_BYTES == LIMIT_CURSOR_BYTES, "the public cursor is the protocol's");
+_Static_assert((int)HEARSAY_CODE_REMOVED == (int)MSG_ERROR_CODE_LAST,
+               "the public codes are the protocol's");
 
 const char *hearsay_version(void)
 {

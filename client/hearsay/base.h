@@ -51,7 +51,11 @@ enum {
     HEARSAY_ERR_TRUST = -10    /* TLS failed, or the server's key or certificate is not trusted */
 };
 
-/* The server's error codes, as in the protocol. */
+/*
+ * The server's error codes, as in the protocol. messages.h says of the same numbers under the names
+ * MSG_... what each means, and what to do. Programs use these names: those of struct msg_error are
+ * in a response only because struct hearsay_response is made from the schema.
+ */
 enum hearsay_code {
     HEARSAY_CODE_NONE = 0,
     HEARSAY_CODE_MALFORMED = 1,

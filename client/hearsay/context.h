@@ -271,8 +271,9 @@ HEARSAY_API int hearsay_context_add_scan(struct hearsay_context *context, const 
  * 45 % of it. Access points are added in the order of host->here, the strongest ones first, each
  * with all its labels; the first one that does not fit, and those after it, are left out.
  *
- * On a connection that stays, the labels may change: see HEARSAY_REQUEST_HERE and
- * HEARSAY_RESPONSE_HERE_CHANGED.
+ * On a connection that stays, the labels may change, and host->here does not: see
+ * HEARSAY_REQUEST_HERE and HEARSAY_RESPONSE_HERE_CHANGED. To add their labels, give a copy of the
+ * host whose `here` and here_count are those of the response.
  */
 HEARSAY_API int hearsay_context_add_here(struct hearsay_context *context,
                                          const struct hearsay_host *host,
