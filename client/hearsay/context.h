@@ -246,13 +246,15 @@ HEARSAY_API void hearsay_context_left_out(const struct hearsay_context *context,
 /*
  * Adds the access points in the output of `iw dev DEVICE scan`, `nmcli -t -f BSSID,SIGNAL device
  * wifi list`, `wpa_cli scan_results`, `iwinfo DEVICE scan` or `iwlist DEVICE scan`, as
- * hearsay_context_add_sightings does. The first line that has one of these forms decides. `text`
- * has byte_count bytes, at most HEARSAY_SCAN_BYTES_MAX. Percentages are converted to dBm by the
- * inverse of NetworkManager's formula. *out_sightings is the number of sightings that could be
- * read, those that are left out for another reason included; out_sightings may be NULL. What cannot
- * be read is counted by hearsay_context_left_out. If something is there and nothing can be read,
- * and if nmcli printed channels instead of strengths, the result is ERR_ARGUMENT with a sentence
- * that names the first line that cannot be read, and no label is added.
+ * hearsay_context_add_sightings does. The first line that has one of these forms decides. Scans in
+ * JSON, such as those of `termux-wifi-scaninfo`, are ERR_ARGUMENT: give their access points to
+ * hearsay_context_add_sightings. `text` has byte_count bytes, at most HEARSAY_SCAN_BYTES_MAX.
+ * Percentages are converted to dBm by the inverse of NetworkManager's formula. *out_sightings is
+ * the number of sightings that could be read, those that are left out for another reason included;
+ * out_sightings may be NULL. What cannot be read is counted by hearsay_context_left_out. If
+ * something is there and nothing can be read, and if nmcli printed channels instead of strengths,
+ * the result is ERR_ARGUMENT with a sentence that names the first line that cannot be read, and no
+ * label is added.
  */
 HEARSAY_API int hearsay_context_add_scan(struct hearsay_context *context, const char *text,
                                          size_t byte_count, size_t *out_sightings,
