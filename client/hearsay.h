@@ -28,6 +28,8 @@
  * wait) to INT_MAX. Strings end with NUL. A struct hearsay_text also has the length of its text:
  * hearsay_text makes one of a string.
  *
+ * In C++ write `struct` before the names of structs: some calls have the same names.
+ *
  * Before you fill a struct for a call, set the struct to zeros (`= {0}`), or call its _init
  * function if there is one. The library borrows the pointers in the struct until the call returns.
  *

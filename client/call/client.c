@@ -401,6 +401,11 @@ size_t hearsay_in_flight(const struct hearsay *server)
     return conn_in_flight(&server->conn) + server->kept_count;
 }
 
+bool hearsay_is_broken(const struct hearsay *server)
+{
+    return server->conn.state == CONN_BROKEN;
+}
+
 int hearsay_fd(const struct hearsay *server, bool *out_wants_write)
 {
     if (out_wants_write != NULL) {

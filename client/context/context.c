@@ -117,6 +117,9 @@ int hearsay_encode(const struct hearsay_encode *context, struct hearsay_filter *
     const char *text = host != NULL ? host->profile : context->profile;
     struct profile parsed;
     const char *reason = NULL;
+    if (text == NULL) { /* hearsay_find_host knows no host of that name, for example */
+        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "neither a host nor a profile is given");
+    }
     if (profile_parse(text, strlen(text), &parsed, &reason) == 0) {
         return context_encode(&parsed, context->keys, context->labels, context->label_count,
                               out_filter, out_error);

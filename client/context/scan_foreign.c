@@ -37,6 +37,10 @@ struct foreign {
 #define FAILED                                                                                \
     "the program that should scan has failed; run it again alone, as root if it needs that, " \
     "and after a while if the device is busy"
+/* The command reads it itself: client/cli/input/scan_json.c. */
+#define JSON                                                                                  \
+    "JSON, which libhearsay does not read; give the address and the strength of each access " \
+    "point to hearsay_context_add_sightings"
 
 /* The first row that fits counts. */
 static const struct foreign foreigners[] = {
@@ -81,6 +85,8 @@ static const struct foreign foreigners[] = {
     {"", "No such ", "", FAILED},
     {"", "not found", "", FAILED},
     {"", "oesn't support scanning", "", FAILED},
+    {"[", "", "", JSON},
+    {"{", "", "", JSON},
 };
 
 const char *context_foreign_scan(const char *text, size_t length)

@@ -106,6 +106,13 @@ HEARSAY_API int hearsay_connect_begin(const struct hearsay_connect *options,
 HEARSAY_API int hearsay_connect_continue(struct hearsay *server, struct hearsay_error *out_error);
 
 /*
+ * Returns whether an error has ended the connection. All later calls then return this error, which
+ * may be ERR_REFUSED with any code: close the connection and make a new one. Reads nothing, so a
+ * server that has gone is noticed by the next call that sends or reads.
+ */
+HEARSAY_API bool hearsay_is_broken(const struct hearsay *server);
+
+/*
  * Closes the connection, and frees it and everything that the caller borrowed from it. Does not
  * wait. NULL is allowed.
  */

@@ -123,8 +123,8 @@ struct hearsay_encode {
 /*
  * Encodes labels as a filter. Returns HEARSAY_OK; ERR_ARGUMENT for a wrong label (the sentence
  * names the label, and lists the sections of the profile if no section takes the label's
- * attribute), for no label, or for a wrong `profile`; ERR_PROTOCOL when this library does not know
- * the host's kind of profile.
+ * attribute), for no label, for a wrong `profile`, or if host and profile are NULL; ERR_PROTOCOL
+ * when this library does not know the host's kind of profile.
  */
 HEARSAY_API int hearsay_encode(const struct hearsay_encode *context,
                                struct hearsay_filter *out_filter, struct hearsay_error *out_error);
@@ -246,13 +246,15 @@ HEARSAY_API void hearsay_context_left_out(const struct hearsay_context *context,
 /*
  * Adds the access points in the output of `iw dev DEVICE scan`, `nmcli -t -f BSSID,SIGNAL device
  * wifi list`, `wpa_cli scan_results`, `iwinfo DEVICE scan` or `iwlist DEVICE scan`, as
- * hearsay_context_add_sightings does. The first line that has one of these forms decides. `text`
- * has byte_count bytes, at most HEARSAY_SCAN_BYTES_MAX. Percentages are converted to dBm by the
- * inverse of NetworkManager's formula. *out_sightings is the number of sightings that could be
- * read, those that are left out for another reason included; out_sightings may be NULL. What cannot
- * be read is counted by hearsay_context_left_out. If something is there and nothing can be read,
- * and if nmcli printed channels instead of strengths, the result is ERR_ARGUMENT with a sentence
- * that names the first line that cannot be read, and no label is added.
+ * hearsay_context_add_sightings does. The first line that has one of these forms decides. Scans in
+ * JSON, such as those of `termux-wifi-scaninfo`, are ERR_ARGUMENT: give their access points to
+ * hearsay_context_add_sightings. `text` has byte_count bytes, at most HEARSAY_SCAN_BYTES_MAX.
+ * Percentages are converted to dBm by the inverse of NetworkManager's formula. *out_sightings is
+ * the number of sightings that could be read, those that are left out for another reason included;
+ * out_sightings may be NULL. What cannot be read is counted by hearsay_context_left_out. If
+ * something is there and nothing can be read, and if nmcli printed channels instead of strengths,
+ * the result is ERR_ARGUMENT with a sentence that names the first line that cannot be read, and no
+ * label is added.
  */
 HEARSAY_API int hearsay_context_add_scan(struct hearsay_context *context, const char *text,
                                          size_t byte_count, size_t *out_sightings,
@@ -271,8 +273,9 @@ HEARSAY_API int hearsay_context_add_scan(struct hearsay_context *context, const 
  * 45 % of it. Access points are added in the order of host->here, the strongest ones first, each
  * with all its labels; the first one that does not fit, and those after it, are left out.
  *
- * On a connection that stays, the labels may change: see HEARSAY_REQUEST_HERE and
- * HEARSAY_RESPONSE_HERE_CHANGED.
+ * On a connection that stays, the labels may change, and host->here does not: see
+ * HEARSAY_REQUEST_HERE and HEARSAY_RESPONSE_HERE_CHANGED. To add their labels, give a copy of the
+ * host whose `here` and here_count are those of the response.
  */
 HEARSAY_API int hearsay_context_add_here(struct hearsay_context *context,
                                          const struct hearsay_host *host,

@@ -59,8 +59,9 @@ HEARSAY_API void hearsay_query_init(struct hearsay_query *query);
 
 /*
  * Each call of this section sends a request and waits for its reply. ERR_REFUSED means that the
- * server refused the request. *out_response and *out_results are borrowed from the connection until
- * the next call on the connection.
+ * server refused the request, or that it ended the connection with a reason, for example because
+ * nothing was asked for 10 minutes: hearsay_is_broken tells which. *out_response and *out_results
+ * are borrowed from the connection until the next call on the connection.
  *
  * While a call waits, matches and replies to requests of the next section may arrive. The library
  * keeps them for hearsay_next. If they take more than 8 MiB, or in the cases of the next section,

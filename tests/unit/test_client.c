@@ -591,3 +591,34 @@ TEST(test_connect)
     options.server = "host:0";
     assert_int_equal(hearsay_connect(&options, &client, &error), HEARSAY_ERR_ARGUMENT);
 }
+
+/* Greets, refuses a request, and ends the connection with a reason at the next one. */
+static void script_ends(struct fake_peer *peer, void *context)
+{
+    struct hearsay_request request;
+    (void)context;
+    if (fake_greet(peer, 8) && fake_read(peer, &request)) {
+        const struct hearsay_response refusal = fake_error(request.id, MSG_INVALID, 0);
+        const struct hearsay_response end = fake_error(0, MSG_INVALID, 0);
+        (void)fake_send(peer, &refusal);
+        (void)(fake_read(peer, &request) && fake_send(peer, &end));
+    }
+}
+
+/* A refused request and an end with a reason have the same result: a caller can tell them apart. */
+TEST(test_broken)
+{
+    struct fake_server server;
+    struct hearsay_error error;
+    fake_server_pair(&server, script_ends, NULL);
+    struct hearsay *client = open_client(alloc_system(), &server);
+    assert_int_equal(ping(client, LONG_MS, &error), HEARSAY_ERR_REFUSED);
+    assert_false(hearsay_is_broken(client));
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(ping(client, LONG_MS, &error), HEARSAY_ERR_REFUSED);
+        assert_int_equal(error.code, HEARSAY_CODE_INVALID);
+        assert_true(hearsay_is_broken(client));
+    }
+    hearsay_close(client);
+    fake_server_stop(&server);
+}

@@ -148,4 +148,5 @@ TEST(test_profile_text)
     assert_int_equal(encode_labels("v2:a=32/1,b=32/0", NULL, &label, 1, &filter, &error),
                      HEARSAY_ERR_ARGUMENT);
     assert_non_null(strstr(error.sentence, "section \"b=32/0\": d must be 1 to 32"));
+    assert_int_equal(encode_labels(NULL, NULL, &label, 1, &filter, &error), HEARSAY_ERR_ARGUMENT);
 }

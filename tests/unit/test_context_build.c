@@ -200,6 +200,25 @@ TEST(test_scan_limits)
     hearsay_context_free(context);
 }
 
+/* The command reads JSON, the library does not; what stands in brackets before a scan is no JSON.
+ */
+TEST(test_scan_json)
+{
+    static const char json[] = " [\n {\"bssid\": \"a4:2b:8c:01:02:03\", \"rssi\": -60}\n]\n";
+    static const char prompt[] = "[root@ap ~]# iw dev wlan0 scan\n"
+                                 "BSS a4:2b:8c:01:02:03(on wlan0)\n\tsignal: -60.00 dBm\n";
+    struct hearsay_context *context = new_context();
+    struct hearsay_error error;
+    size_t sightings = 0;
+    assert_int_equal(hearsay_context_add_scan(context, json, strlen(json), &sightings, &error),
+                     HEARSAY_ERR_ARGUMENT);
+    assert_non_null(strstr(error.sentence, "JSON"));
+    assert_int_equal(hearsay_context_add_scan(context, prompt, strlen(prompt), &sightings, &error),
+                     HEARSAY_OK);
+    assert_int_equal(sightings, 1);
+    hearsay_context_free(context);
+}
+
 static const char iw_scan[] = "BSS a4:2b:8c:01:02:03(on wlan0) -- associated\n"
                               "\tsignal: -54.00 dBm\n\tSSID: cafe\n"
                               "BSS a6:2b:8c:01:02:04(on wlan0)\n\tsignal: 77/100\n";
