@@ -438,3 +438,17 @@ def test_too_many_connections_of_one_certificate(make_point, hub):
         assert "too many connections have this certificate: who else has its key?" in text, text
     point.bridge.wait_log("connected to the hub")
     point.bridge.stop()
+
+
+def test_a_certificate_that_the_hub_refuses_is_named(make_point, tmp_path):
+    """With TLS 1.3 the bridge takes its connection for made before the server has looked at the certificate."""
+    point = make_point("ap13")
+    hub_cluster.make_certificate(str(tmp_path), "host", "ap13")  # by another authority
+    for kind in ("pem", "key"):
+        with open(f"{point.root}/ap13.{kind}", "wb") as file:
+            file.write((tmp_path / f"ap13.{kind}").read_bytes())
+    point.start()
+    point.bridge.wait_log("no connection to the hub: .*the hub refuses this certificate: see `cert`")
+    text = re.sub(r"\s+", " ", point.bridge.run("status").stdout)
+    assert "the hub refuses this certificate" in text, text
+    point.bridge.stop()

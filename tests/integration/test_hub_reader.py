@@ -3,6 +3,7 @@
 sent by hand, with the certificate of its access point."""
 
 import base64
+import collections
 import contextlib
 import json
 import pathlib
@@ -558,6 +559,26 @@ def test_a_reader_whose_consumer_was_lost_asks_to_be_compared(hub, reader, owner
         wait_until(lambda: "not compared" in reader.bridge.status(), "the loss")
         owner.head()
         nats.next(asked)
+
+
+def test_a_silent_owner_does_not_multiply_what_the_reader_asks_for(hub, reader, owner):
+    """Its consumer is made anew again and again meanwhile. What was asked of the former ones still sends heartbeats,
+    which are none of the new one: else it would be given up at once, too, and more be asked each time."""
+    owner.head()
+    owner.settle()
+    wait_until(lambda: "has all that the hub has" in reader.bridge.status(), "the reader")
+    made = set()
+    end = time.monotonic() + 50
+    while time.monotonic() < end:
+        made |= followers(hub, "ap1").keys()
+        time.sleep(0.5)
+    with hub.connect("reader") as nats:
+        nats.subscribe("_INBOX_reader.follow.>")
+        beats, end = collections.Counter(), time.monotonic() + 10
+        while (left := end - time.monotonic()) > 0:
+            with contextlib.suppress(NoAnswer):
+                beats[".".join(nats.next(seconds=left).subject.split(".")[:3])] += 1
+    assert len(made) <= 8 and max(beats.values()) <= 8, (made, beats)
 
 
 def test_a_page_goes_to_the_askers_inbox_only(hub, reader, owner):

@@ -17,10 +17,11 @@ enum {
     EXPIRES_S = 20,
     HEARTBEAT_S = 5,
     SILENCE_MS = 3 * HEARTBEAT_S * 1000,
-    BEATS = 2,       /* so many heartbeats without a message between them: there is none */
-    HEADS_STUCK = 2, /* so many heads without one that came: the consumer is stuck */
-    UNUSED_S = 60,   /* then the server drops the consumer */
-    ACK_WORDS = 9    /* $JS.ACK.STREAM.CONSUMER.DELIVERED.SEQ.NUMBER.TIME.PENDING */
+    BEATS = 2,        /* so many heartbeats without a message between them: there is none */
+    HEADS_STUCK = 2,  /* so many heads without one that came: the consumer is stuck */
+    UNUSED_S = 60,    /* then the server drops the consumer */
+    ACK_WORDS = 9,    /* $JS.ACK.STREAM.CONSUMER.DELIVERED.SEQ.NUMBER.TIME.PENDING */
+    NUMBER_BYTES = 24 /* a dot and a number */
 };
 
 enum follow_state {
@@ -38,7 +39,9 @@ struct follow {
     struct wire_subscription *inbox;
     char stream[64];
     char filter[WIRE_SUBJECT_BYTES];
-    char own[WIRE_SUBJECT_BYTES]; /* where messages are sent to */
+    char own[WIRE_SUBJECT_BYTES - NUMBER_BYTES]; /* where messages are sent to, with a number */
+    char asked[WIRE_SUBJECT_BYTES];              /* where those asked for last are sent to */
+    uint64_t pulls;                              /* how often messages were asked for */
     char consumer[64];
     enum follow_state state;
     bool is_scan;
@@ -282,13 +285,22 @@ static void take_heartbeat(struct follow *follow)
     }
 }
 
+/* What was asked of a consumer that was given up goes on until its end, with heartbeats. Were they
+ * taken for those of the new consumer, that would soon be given up as well, and more be asked each
+ * time. */
+static bool is_of_earlier(const struct follow *follow, const struct wire_message *message,
+                          const char *status)
+{
+    return status != NULL && strcmp(message->subject, follow->asked) != 0;
+}
+
 static void on_message(void *context, const struct wire_message *message)
 {
     struct follow *follow = context;
     const char *status = wire_header(message, "Status");
     struct place place;
 
-    if (follow->state < FOLLOW_READY) {
+    if (follow->state < FOLLOW_READY || is_of_earlier(follow, message, status)) {
         return;
     }
     (void)uv_timer_start(&follow->timer, on_timer, SILENCE_MS, 0);
@@ -329,8 +341,10 @@ void follow_go(struct follow *follow)
                    "{\"batch\":%d,\"max_bytes\":%d,\"expires\":%d000000000,"
                    "\"idle_heartbeat\":%d000000000}",
                    FOLLOW_BATCH, BATCH_BYTES, EXPIRES_S, HEARTBEAT_S);
+    (void)snprintf(follow->asked, sizeof(follow->asked), "%s.%" PRIu64, follow->own,
+                   ++follow->pulls);
     struct wire_letter letter = {
-        .subject = subject, .reply = follow->own, .data = text, .size = strlen(text)};
+        .subject = subject, .reply = follow->asked, .data = text, .size = strlen(text)};
 
     if (!wire_publish(follow->wire, &letter)) {
         try_later(follow, RETRY_MS);
@@ -348,6 +362,7 @@ int follow_new(uv_loop_t *loop, struct wire *wire, const struct follow_source *s
                const struct follow_events *events, void *context, struct follow **out_follow)
 {
     static uint64_t made;
+    char inbox[WIRE_SUBJECT_BYTES];
     struct follow *follow = calloc(1, sizeof(*follow));
 
     if (follow == NULL) {
@@ -366,7 +381,8 @@ int follow_new(uv_loop_t *loop, struct wire *wire, const struct follow_source *s
     (void)snprintf(follow->filter, sizeof(follow->filter), "%s", source->filter);
     (void)snprintf(follow->own, sizeof(follow->own), "_INBOX_%s.follow.%" PRIu64, source->name,
                    ++made);
-    follow->inbox = wire_subscribe(wire, follow->own, on_message, follow);
+    (void)snprintf(inbox, sizeof(inbox), "%s.*", follow->own);
+    follow->inbox = wire_subscribe(wire, inbox, on_message, follow);
     if (follow->inbox == NULL) {
         free(follow);
         return -ERR_NOMEM;

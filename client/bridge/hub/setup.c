@@ -27,6 +27,10 @@ static int read_limits(const struct bridge_options *options, struct streams_limi
     const char *age = options->age != NULL ? options->age : default_age;
     int rc = read_number("--disk", SETTINGS_TYPE_SIZE, disk, &out_limits->disk_bytes, out_reason);
 
+    if (rc == 0 && out_limits->disk_bytes < STREAMS_DISK_LEAST) {
+        (void)reason_set(out_reason, "--disk: `%.100s` is less than 20M; write 4G for 4 GB", disk);
+        return SETTINGS_REFUSED;
+    }
     return rc == 0
                ? read_number("--age", SETTINGS_TYPE_DURATION, age, &out_limits->age_s, out_reason)
                : rc;

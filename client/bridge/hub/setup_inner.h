@@ -71,7 +71,12 @@ int hub_files_write(const struct hub_files *files, FILE *out, char *out_reason);
  * still there.
  */
 
-enum { STREAMS_STATES = 256, STREAMS_COPIES = 3, STREAMS_PARTS = 20 };
+enum {
+    STREAMS_STATES = 256,
+    STREAMS_COPIES = 3,
+    STREAMS_PARTS = 20,
+    STREAMS_DISK_LEAST = 20 * 1024 * 1024 /* servers take a limit of 0 for none */
+};
 
 struct streams_limits {
     uint64_t disk_bytes; /* of a server; a stream gets one of STREAMS_PARTS */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/bridge/own/own.h"
 
+#include <jansson.h>
 #include <string.h>
 
 #include "client/bridge/own/inner.h"
@@ -10,6 +11,7 @@ enum { ANSWER_MS = 10 * 1000 };
 
 struct forget {
     struct errand errand;
+    json_int_t purged; /* messages that were there */
     bool is_done;
 };
 
@@ -17,11 +19,19 @@ static void on_purged(void *context, uint64_t tag, enum wire_outcome outcome,
                       const struct wire_message *message)
 {
     struct forget *forget = context;
-    static const char success[] = "\"success\":true";
+    json_t *answer = NULL;
+    json_int_t purged = 0;
+    int success = 0;
 
     (void)tag;
-    forget->is_done = outcome == WIRE_ANSWERED &&
-                      memmem(message->data, message->size, success, strlen(success)) != NULL;
+    if (outcome == WIRE_ANSWERED) {
+        answer = json_loadb((const char *)message->data, message->size, 0, NULL);
+    }
+    forget->is_done =
+        answer != NULL &&
+        json_unpack(answer, "{s:b, s?I}", "success", &success, "purged", &purged) == 0 && success;
+    forget->purged += purged;
+    json_decref(answer);
     forget->errand.is_over = true;
 }
 
@@ -77,8 +87,10 @@ int forget_host(const struct bridge_config *config, const char *host, FILE *out,
             return reason_set(out_reason, "%s of the cursor of %s", strerror(saved), host);
         }
         (void)fprintf(out,
-                      "%s: the hub has nothing of it any more; an owner that still publishes "
-                      "it puts all of it back\n",
+                      forget.purged == 0
+                          ? "%s: the hub had nothing of it: is this its name?\n"
+                          : "%s: the hub has nothing of it any more; an owner that still "
+                            "publishes it puts all of it back\n",
                       host);
     }
     return rc;
