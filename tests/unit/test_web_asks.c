@@ -272,7 +272,7 @@ WEB_BOARD_TEST(test_shares)
     struct web_board_told second = {.count = 0};
     struct web_board_told forgotten = {.count = 0};
     struct web_board_watcher watcher = {.begun = 0};
-    assert_non_null(board_watch(fixture->board, &view, &web_board_events, &watcher));
+    struct board_watch *watch = board_watch(fixture->board, &view, &web_board_events, &watcher);
     WEB_BOARD_WHILE(fixture, watcher.begun == 0);
     board_list(fixture->board, &view, NULL, web_board_on_done, &first);
     board_list(fixture->board, &view, NULL, web_board_on_done, &forgotten);
@@ -291,6 +291,7 @@ WEB_BOARD_TEST(test_shares)
     assert_int_equal(web_board_list(fixture, &view).messages, 2);
     assert_int_equal(web_board_look(fixture, &fixture->world.queries), 2);
     assert_int_equal(web_board_look(fixture, &fixture->world.watches), 1);
+    board_unwatch(watch); /* `watcher` ends with this function */
 }
 
 /* Who leaves a message sees it at once, and the lists of other places are not asked for again. */
