@@ -104,6 +104,30 @@ def test_a_draft_of_a_report_is_that_messages(phone, place):
     assert typed(phone, "#words") == ""
 
 
+def test_back_and_reload_send_no_form_again(phone, place):
+    """Nor does the browser ask whether to: a text that was refused, and mended, would be left as it was first, too."""
+    place.leave("rude", source="127.0.0.9")
+    phone.open(place)
+    phone.leave_unchecked("x" * 501)
+    assert phone.heading == "That did not work"
+    reload(phone)
+    assert typed(phone) == "x" * 501 and phone.messages == ["rude"]
+    phone.leave_unchecked("x" * 501)
+    phone.leave("Is there a piano?")
+    phone.driver.back()
+    phone.until(lambda: phone.messages == ["Is there a piano?", "rude"], "the list")
+    phone.follow("#messages > li:not(.just) a")
+    phone.unfold("#report")
+    phone.tap("label[for='report.spam']")
+    phone.follow("#report button")
+    assert phone.heading == "Thank you"
+    phone.follow("=Back to the messages")
+    phone.follow("=Who can read what")
+    phone.driver.back()
+    phone.driver.back()
+    phone.until(lambda: phone.has("main"), "a page of the place")
+
+
 def test_an_empty_field_stays_empty(phone, place):
     phone.open(place)
     put(phone, "#text", WORDS)

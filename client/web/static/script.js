@@ -858,6 +858,8 @@
   }
   if (left) {
     leftTake(left);
+  } else if (/^.[lrw]/.test(location.pathname)) { // answers /leave, /report or /withdraw: no form is sent again
+    history.replaceState(null, '', firstOf('.place').href);
   }
   typedStart();
   counterStart();
