@@ -189,9 +189,21 @@ def test_a_message_is_hidden_on_this_phone(phone, place):
     assert phone.messages == ["kind"]
     phone.tap("=Show what I have hidden")
     assert phone.messages == ["kind", "rude"] and not phone.has("=Show what I have hidden")
+    assert phone.run("return document.activeElement.id") == "main", "the keyboard goes on there"
     phone.before_each_page(NO_STORAGE)
     phone.go("/m/" + ids[0])
     assert phone.heading == "A message" and not phone.has("=Hide it on this phone")
+
+
+def test_a_board_that_is_hidden_on_this_phone_is_not_empty(phone, place):
+    """So nobody is asked for the first message."""
+    rude = fields_of(place.leave("rude", source="127.0.0.8").text, "/withdraw")
+    phone.open(place, "/m/" + rude["id"])
+    phone.follow("=Hide it on this phone")
+    assert phone.messages == [] and phone.has("=Show what I have hidden") and not phone.has("#empty")
+    place.post("/withdraw", rude, "127.0.0.8")
+    phone.go("/")
+    assert phone.has("#empty") and not phone.has("=Show what I have hidden")
 
 
 def test_a_topic_whose_messages_are_all_hidden_says_so(phone, make_place):

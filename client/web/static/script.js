@@ -258,7 +258,7 @@
       list.parentNode.hidden = !list.children.length; // with the heading of answers
     }
     if (empty) {
-      empty.hidden = !list.hidden;
+      empty.hidden = !list.hidden || list.children.length > 0 && !isAsked('t'); // hidden on this phone
     }
   }
 
@@ -291,6 +291,7 @@
     kept.hidden = [];
     keptWrite();
     itemsUpdate(new Set());
+    focusOn(main);
   });
 
   // `fresh`: ids of the items that nobody has seen on this phone.
