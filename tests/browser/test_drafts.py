@@ -98,10 +98,18 @@ def test_a_draft_of_a_report_is_that_messages(phone, place):
     assert typed(phone, "#words") == ""
     phone.driver.get(one)
     assert typed(phone, "#words") == REASON and phone.has("#words")
-    phone.tap("label[for='report.spam']")
+    for why in ("spam", "illegal"):
+        phone.tap(f"label[for='report.{why}']")
+        for language in ("Deutsch", "English"):
+            phone.follow("=" + language)
+            chosen = [box.get_attribute("value") for box in phone.all("[name=why]") if box.is_selected()]
+            assert chosen == [why] and typed(phone, "#words") == REASON, language
+    phone.driver.get(other)
+    assert not any(box.is_selected() for box in phone.all("[name=why]"))
+    phone.driver.get(one)
     phone.follow("#report button")
     phone.driver.get(one)
-    assert typed(phone, "#words") == ""
+    assert typed(phone, "#words") == "" and not any(box.is_selected() for box in phone.all("[name=why]"))
 
 
 def test_back_and_reload_send_no_form_again(phone, place):

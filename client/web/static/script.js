@@ -677,14 +677,15 @@
   // on another page with the same form. So texts that were not sent are kept, until a page says that they have come
   // here. A secret has autocomplete="off" and is not kept.
   const formName = (f) => (f.elements.re || '').value || f.getAttribute('id') || (f.elements.id || '').value;
-  const typedFields = () => [...document.querySelectorAll('textarea, input[type=text], select, [type=checkbox]')]
+  const typedFields = () => [...document.querySelectorAll('textarea, select, input:not([type=hidden])')]
     .filter((field) => field.form && formName(field.form) && !field.readOnly && field.autocomplete !== 'off');
-  const fieldName = (field) => field.id || '=' + field.value; // a topic is a box without an id
+  // A topic is a box without an id; the reasons of a report have one name.
+  const fieldName = (field) => field.id.split('.')[0] || '=' + field.value;
   const isText = (field) => field.type.startsWith('text');
 
-  // What was chosen, if that is not what the page chose.
+  // What was chosen, if that is not what the page chose; a blank for a box that was emptied.
   const choiceOf = (field) => field.options ? [...field.options].every((one) => one.selected === one.defaultSelected) ?
-    '' : field.value : field.checked === field.defaultChecked ? '' : String(field.checked);
+    '' : field.value : field.checked === field.defaultChecked ? '' : field.checked ? field.value : ' ';
 
   function typedPut(field, text) {
     const name = formName(field.form);
@@ -695,8 +696,8 @@
     for (const field of typedFields()) {
       const text = (secret.typed[formName(field.form)] || {})[fieldName(field)];
       if (text && !(isText(field) && field.value)) {
-        if (field.type === 'checkbox') {
-          field.checked = text === 'true';
+        if (!isText(field) && !field.options) {
+          field.checked = text === field.value;
         } else if (!field.options || [...field.options].some((one) => one.value === text)) {
           field.value = text;
         }
