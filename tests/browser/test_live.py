@@ -333,6 +333,15 @@ def test_mine_and_new(phone, place):
             phone.all("#messages > li")] == [1, 1, 0]
 
 
+def test_what_is_older_is_not_new(phone, make_place):
+    place = make_place("per_page = 1\n")
+    for number in range(2):
+        place.leave(f"number {number}", source=f"127.0.0.{number + 9}")
+    phone.open(place)
+    phone.follow("=Older messages")
+    assert phone.messages == ["number 0"] and not phone.has(".badge")
+
+
 XSS = (
     "<script>window.xss = 1</script>",
     "<img src=x onerror=window.xss=1>",

@@ -317,7 +317,8 @@
     return left ? Number(left.dataset.ms) : 0;
   }
 
-  // All messages are seen now. Returns the ids of those that were not; none on the first page.
+  // All messages are seen now. Returns the ids of those that were not; none on the first page that is opened, and
+  // none of older pages.
   function itemsSee() {
     const isFirst = kept.seen.length === 0;
     const fresh = [...list.children].map(itemId).filter((id) => !keptHas('seen', id));
@@ -328,7 +329,7 @@
       secret.read[shown] = counted;
     }
     keptWrite();
-    return new Set(isFirst ? [] : fresh);
+    return new Set(isFirst || isAsked('before') ? [] : fresh);
   }
 
   // --- the list, loaded again
