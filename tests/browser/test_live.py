@@ -302,6 +302,20 @@ def test_times_go_on(phone, place):
         phone.run("window.ahead -= arguments[0]", 60000 * minutes + 1000)
 
 
+def test_times_go_on_above_answers(phone, place):
+    phone.before_each_page(FAST + """
+      const now = Date.now;
+      window.ahead = 0;
+      Date.now = () => now() + window.ahead;
+    """)
+    parent = fields_of(place.leave("a question", source="127.0.0.10", ttl="86400").text, "/withdraw")["id"]
+    place.answer(parent, "an answer", source="127.0.0.11")
+    phone.open(place, "/m/" + parent)
+    phone.run("window.ahead = 3 * 3600000 + 1000")
+    for which in ("article", "#messages"):
+        phone.until(lambda at=which: phone.text(at + " .meta") == "3 h ago, gone in 21 h", which)
+
+
 @pytest.mark.parametrize("storage", [BROKEN_STORAGE, NO_STORAGE], ids=["throws", "is not there"])
 def test_a_browser_that_keeps_nothing(phone, place, storage):
     """As the small browsers are in which captive portals open."""

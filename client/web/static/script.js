@@ -213,14 +213,14 @@
     timeSay(frame, 'days', Math.round(s / 86400));
 
   function timesUpdate() {
-    for (const item of [...list.children]) {
+    for (const item of document.querySelectorAll('article, #messages > li')) {
       const [left, goes] = item.querySelectorAll('[data-ms]');
       if (!left || !goes) {
         continue;
       }
       const age = (serverNow() - Number(left.dataset.ms)) / 1000;
       const rest = (Number(goes.dataset.ms) - serverNow()) / 1000;
-      if (rest <= 0) {
+      if (rest <= 0 && item.id) { // the message of this page stays
         itemRemove(item);
         continue;
       }
