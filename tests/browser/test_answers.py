@@ -52,6 +52,22 @@ def test_the_author_is_told(phone, place):
     assert phone.driver.title == "(2) " + title  # and the message
 
 
+def test_their_number_is_in_one_line(phone, place):
+    """And apart from "Take back", which looks like it."""
+    phone.open(place)
+    phone.leave("a question")
+    for number in range(2):
+        place.answer(id_of_first(phone), f"answer {number}", source=OTHER)
+    for width in (320, 360, 412):
+        phone.width(width)
+        phone.go("/")
+        lines, space = phone.run("""
+          const [count, back] = ['b', '.back'].map((what) => document.querySelector('#messages ' + what));
+          const [one, other] = [count.getBoundingClientRect(), back.getBoundingClientRect()];
+          return [count.getClientRects().length, other.top >= one.bottom ? 99 : other.left - one.right];""")
+        assert lines == 1 and space > 10, width
+
+
 @pytest.mark.parametrize("language, one, two", [
     ("de", "1 neue Antwort", "2 neue Antworten"), ("fr", "1 nouvelle réponse", "2 nouvelles réponses"),
     ("ar", "رد جديد", "ردّان جديدان")])

@@ -98,10 +98,42 @@ def test_a_draft_of_a_report_is_that_messages(phone, place):
     assert typed(phone, "#words") == ""
     phone.driver.get(one)
     assert typed(phone, "#words") == REASON and phone.has("#words")
-    phone.tap("label[for='report.spam']")
+    for why in ("spam", "illegal"):
+        phone.tap(f"label[for='report.{why}']")
+        for language in ("Deutsch", "English"):
+            phone.follow("=" + language)
+            chosen = [box.get_attribute("value") for box in phone.all("[name=why]") if box.is_selected()]
+            assert chosen == [why] and typed(phone, "#words") == REASON, language
+    phone.driver.get(other)
+    assert not any(box.is_selected() for box in phone.all("[name=why]"))
+    phone.driver.get(one)
     phone.follow("#report button")
     phone.driver.get(one)
-    assert typed(phone, "#words") == ""
+    assert typed(phone, "#words") == "" and not any(box.is_selected() for box in phone.all("[name=why]"))
+
+
+def test_back_and_reload_send_no_form_again(phone, place):
+    """Nor does the browser ask whether to: a text that was refused, and mended, would be left as it was first, too."""
+    place.leave("rude", source="127.0.0.9")
+    phone.open(place)
+    phone.leave_unchecked("x" * 501)
+    assert phone.heading == "That did not work"
+    reload(phone)
+    assert typed(phone) == "x" * 501 and phone.messages == ["rude"]
+    phone.leave_unchecked("x" * 501)
+    phone.leave("Is there a piano?")
+    phone.driver.back()
+    phone.until(lambda: phone.messages == ["Is there a piano?", "rude"], "the list")
+    phone.follow("#messages > li:not(.just) a")
+    phone.unfold("#report")
+    phone.tap("label[for='report.spam']")
+    phone.follow("#report button")
+    assert phone.heading == "Thank you"
+    phone.follow("=Back to the messages")
+    phone.follow("=Who can read what")
+    phone.driver.back()
+    phone.driver.back()
+    phone.until(lambda: phone.has("main"), "a page of the place")
 
 
 def test_an_empty_field_stays_empty(phone, place):

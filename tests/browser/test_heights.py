@@ -21,6 +21,7 @@ TEXTS = {
     "long": "long words " * 40,
     "line": "line\n\n" * 60,
     "mark": "Z\u0351\u036b" * 200,
+    "para": "\n\n".join(["paragraph of some words, and a line in between that has no word at all, at all."] * 4),
     "shrt": "a short text",
 }
 

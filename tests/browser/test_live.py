@@ -189,9 +189,21 @@ def test_a_message_is_hidden_on_this_phone(phone, place):
     assert phone.messages == ["kind"]
     phone.tap("=Show what I have hidden")
     assert phone.messages == ["kind", "rude"] and not phone.has("=Show what I have hidden")
+    assert phone.run("return document.activeElement.id") == "main", "the keyboard goes on there"
     phone.before_each_page(NO_STORAGE)
     phone.go("/m/" + ids[0])
     assert phone.heading == "A message" and not phone.has("=Hide it on this phone")
+
+
+def test_a_board_that_is_hidden_on_this_phone_is_not_empty(phone, place):
+    """So nobody is asked for the first message."""
+    rude = fields_of(place.leave("rude", source="127.0.0.8").text, "/withdraw")
+    phone.open(place, "/m/" + rude["id"])
+    phone.follow("=Hide it on this phone")
+    assert phone.messages == [] and phone.has("=Show what I have hidden") and not phone.has("#empty")
+    place.post("/withdraw", rude, "127.0.0.8")
+    phone.go("/")
+    assert phone.has("#empty") and not phone.has("=Show what I have hidden")
 
 
 def test_a_topic_whose_messages_are_all_hidden_says_so(phone, make_place):
@@ -290,6 +302,20 @@ def test_times_go_on(phone, place):
         phone.run("window.ahead -= arguments[0]", 60000 * minutes + 1000)
 
 
+def test_times_go_on_above_answers(phone, place):
+    phone.before_each_page(FAST + """
+      const now = Date.now;
+      window.ahead = 0;
+      Date.now = () => now() + window.ahead;
+    """)
+    parent = fields_of(place.leave("a question", source="127.0.0.10", ttl="86400").text, "/withdraw")["id"]
+    place.answer(parent, "an answer", source="127.0.0.11")
+    phone.open(place, "/m/" + parent)
+    phone.run("window.ahead = 3 * 3600000 + 1000")
+    for which in ("article", "#messages"):
+        phone.until(lambda at=which: phone.text(at + " .meta") == "3 h ago, gone in 21 h", which)
+
+
 @pytest.mark.parametrize("storage", [BROKEN_STORAGE, NO_STORAGE], ids=["throws", "is not there"])
 def test_a_browser_that_keeps_nothing(phone, place, storage):
     """As the small browsers are in which captive portals open."""
@@ -319,6 +345,15 @@ def test_mine_and_new(phone, place):
     assert phone.text("#messages li:first-child .badge") == "New"
     assert [len(item.find_elements("css selector", ".badge")) for item in
             phone.all("#messages > li")] == [1, 1, 0]
+
+
+def test_what_is_older_is_not_new(phone, make_place):
+    place = make_place("per_page = 1\n")
+    for number in range(2):
+        place.leave(f"number {number}", source=f"127.0.0.{number + 9}")
+    phone.open(place)
+    phone.follow("=Older messages")
+    assert phone.messages == ["number 0"] and not phone.has(".badge")
 
 
 XSS = (

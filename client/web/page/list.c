@@ -52,27 +52,58 @@ static void item_begin_heading(struct html *html, const struct page *page,
 }
 
 /*
+ * In letters of ASCII, guessed by the first byte of a character and the one behind it: a letter
+ * beyond ASCII counts two, a ligature of a whole sentence such as U+FDFD 18, a sign of cuneiform 4.
+ */
+static size_t letter_width(unsigned char byte, unsigned char next)
+{
+    if (byte < 0x80) {
+        return 1;
+    }
+    if (byte < 0xc0) { /* not the first byte */
+        return 0;
+    }
+    if (byte == 0xef && next == 0xb7) {
+        return 18;
+    }
+    return byte == 0xf0 && next == 0x92 ? 4 : 2;
+}
+
+/*
  * Whether a text takes more than LIST_LINES_MAX lines on a small screen, so that style.css cuts it
- * off. No page knows without a script how high a text is, so the widths of glyphs are guessed: a
- * letter beyond ASCII counts two, a ligature of a whole sentence such as U+FDFD 18, a sign of
- * cuneiform 4. On a larger screen "Read on" may stand below a text that is whole.
+ * off. No page knows without a script how high a text is, so widths are guessed. A word that does
+ * not fit goes to the next line, and empty lines count as one. On a larger screen "Read on" may
+ * stand below a text that is whole.
  */
 static bool text_is_high(const char *text, size_t count)
 {
     size_t lines = 0;
     size_t letters = 0; /* of this line */
+    size_t word = 0;    /* of its last word */
+    size_t gap = 0;     /* 1: an empty line is before this one */
 
-    for (size_t i = 0; i <= count; i++) {
-        unsigned char byte = i < count ? (unsigned char)text[i] : '\n';
+    for (size_t i = 0; i < count; i++) {
+        unsigned char byte = (unsigned char)text[i];
         unsigned char next = i + 1 < count ? (unsigned char)text[i + 1] : 0;
+        size_t width = letter_width(byte, next);
 
+        if (byte == '\r' && next == '\n') {
+            continue;
+        }
         if (byte == '\n' || byte == '\r') {
-            lines += (letters + LIST_LINE_LETTERS - 1) / LIST_LINE_LETTERS;
+            gap = lines > 0 && letters == 0;
             letters = 0;
-        } else if (byte < 0x80) {
-            letters++;
-        } else if (byte >= 0xc0) { /* the first byte of a character */
-            letters += byte == 0xef && next == 0xb7 ? 18 : byte == 0xf0 && next == 0x92 ? 4 : 2;
+            word = 0;
+            continue;
+        }
+        lines += letters == 0 ? 1 + gap : 0;
+        gap = 0;
+        letters += width;
+        word = byte == ' ' ? 0 : word + width;
+        if (letters > LIST_LINE_LETTERS && byte != ' ') {
+            lines++;
+            word = word <= LIST_LINE_LETTERS ? word : width;
+            letters = word;
         }
     }
     return lines > LIST_LINES_MAX;

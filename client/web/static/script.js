@@ -213,14 +213,14 @@
     timeSay(frame, 'days', Math.round(s / 86400));
 
   function timesUpdate() {
-    for (const item of [...list.children]) {
+    for (const item of document.querySelectorAll('article, #messages > li')) {
       const [left, goes] = item.querySelectorAll('[data-ms]');
       if (!left || !goes) {
         continue;
       }
       const age = (serverNow() - Number(left.dataset.ms)) / 1000;
       const rest = (Number(goes.dataset.ms) - serverNow()) / 1000;
-      if (rest <= 0) {
+      if (rest <= 0 && item.id) { // the message of this page stays
         itemRemove(item);
         continue;
       }
@@ -258,7 +258,7 @@
       list.parentNode.hidden = !list.children.length; // with the heading of answers
     }
     if (empty) {
-      empty.hidden = !list.hidden;
+      empty.hidden = !list.hidden || list.children.length > 0 && !isAsked('t'); // hidden on this phone
     }
   }
 
@@ -291,6 +291,7 @@
     kept.hidden = [];
     keptWrite();
     itemsUpdate(new Set());
+    focusOn(main);
   });
 
   // `fresh`: ids of the items that nobody has seen on this phone.
@@ -316,7 +317,8 @@
     return left ? Number(left.dataset.ms) : 0;
   }
 
-  // All messages are seen now. Returns the ids of those that were not; none on the first page.
+  // All messages are seen now. Returns the ids of those that were not; none on the first page that is opened, and
+  // none of older pages.
   function itemsSee() {
     const isFirst = kept.seen.length === 0;
     const fresh = [...list.children].map(itemId).filter((id) => !keptHas('seen', id));
@@ -327,7 +329,7 @@
       secret.read[shown] = counted;
     }
     keptWrite();
-    return new Set(isFirst ? [] : fresh);
+    return new Set(isFirst || isAsked('before') ? [] : fresh);
   }
 
   // --- the list, loaded again
@@ -676,14 +678,15 @@
   // on another page with the same form. So texts that were not sent are kept, until a page says that they have come
   // here. A secret has autocomplete="off" and is not kept.
   const formName = (f) => (f.elements.re || '').value || f.getAttribute('id') || (f.elements.id || '').value;
-  const typedFields = () => [...document.querySelectorAll('textarea, input[type=text], select, [type=checkbox]')]
+  const typedFields = () => [...document.querySelectorAll('textarea, select, input:not([type=hidden])')]
     .filter((field) => field.form && formName(field.form) && !field.readOnly && field.autocomplete !== 'off');
-  const fieldName = (field) => field.id || '=' + field.value; // a topic is a box without an id
+  // A topic is a box without an id; the reasons of a report have one name.
+  const fieldName = (field) => field.id.split('.')[0] || '=' + field.value;
   const isText = (field) => field.type.startsWith('text');
 
-  // What was chosen, if that is not what the page chose.
+  // What was chosen, if that is not what the page chose; a blank for a box that was emptied.
   const choiceOf = (field) => field.options ? [...field.options].every((one) => one.selected === one.defaultSelected) ?
-    '' : field.value : field.checked === field.defaultChecked ? '' : String(field.checked);
+    '' : field.value : field.checked === field.defaultChecked ? '' : field.checked ? field.value : ' ';
 
   function typedPut(field, text) {
     const name = formName(field.form);
@@ -694,8 +697,8 @@
     for (const field of typedFields()) {
       const text = (secret.typed[formName(field.form)] || {})[fieldName(field)];
       if (text && !(isText(field) && field.value)) {
-        if (field.type === 'checkbox') {
-          field.checked = text === 'true';
+        if (!isText(field) && !field.options) {
+          field.checked = text === field.value;
         } else if (!field.options || [...field.options].some((one) => one.value === text)) {
           field.value = text;
         }
@@ -858,6 +861,8 @@
   }
   if (left) {
     leftTake(left);
+  } else if (/^.[lrw]/.test(location.pathname)) { // answers /leave, /report or /withdraw: no form is sent again
+    history.replaceState(null, '', firstOf('.place').href);
   }
   typedStart();
   counterStart();
