@@ -108,7 +108,6 @@ check-asan:
 	@sh scripts/install-packages build test
 	@sh scripts/configure --tests $(BUILD_ASAN) $(ASAN_ARGS) $(MESON_ARGS)
 	@UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1:$$UBSAN_OPTIONS \
-	    ASAN_OPTIONS=halt_on_error=1:detect_stack_use_after_return=1:$$ASAN_OPTIONS \
 	    $(RUN_TESTS) --log check-asan --slower $(ASAN_TIMES) $(addprefix --suite ,$(ASAN_SUITES)) $(BUILD_ASAN)
 
 test: ## build what TEST needs, and run it: TEST=bloom, or TEST="bloom query"
