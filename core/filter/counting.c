@@ -6,7 +6,7 @@
 #include "core/base/err.h"
 #include "core/filter/bloom.h"
 
-enum { WORD_BITS = 64, TESTED_FROM = 6 };
+enum { TESTED_FROM = 6 };
 
 static size_t plane_words(const struct counting *counting)
 {
@@ -40,17 +40,6 @@ void counting_deinit(struct counting *counting)
 static uint64_t *planes_of(const struct counting *counting, size_t word)
 {
     return &counting->planes[word * counting->width];
-}
-
-uint32_t counting_value(const struct counting *counting, uint32_t position)
-{
-    const uint64_t *planes = planes_of(counting, position / WORD_BITS);
-    uint32_t value = 0;
-
-    for (uint32_t p = 0; p < counting->width; p++) {
-        value |= (uint32_t)(planes[p] >> position % WORD_BITS & 1) << p;
-    }
-    return value;
 }
 
 /*
@@ -114,9 +103,4 @@ void counting_remove(struct counting *counting, const uint64_t *filter)
 const uint64_t *counting_filter(const struct counting *counting)
 {
     return counting->filter;
-}
-
-size_t counting_bytes(const struct counting *counting)
-{
-    return (plane_words(counting) + bloom_words(counting->m)) * sizeof(uint64_t);
 }

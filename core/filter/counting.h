@@ -61,12 +61,6 @@ void counting_remove(struct counting *counting, const uint64_t *filter);
  */
 const uint64_t *counting_filter(const struct counting *counting);
 
-/* Returns the counter of a position below m; tests look at it. */
-uint32_t counting_value(const struct counting *counting, uint32_t position);
-
-/* Returns the bytes of memory that the filter holds. */
-size_t counting_bytes(const struct counting *counting);
-
 /* --- summary ---------------------------------------------------------------------------------- */
 
 /*
@@ -105,6 +99,3 @@ const uint64_t *summary_union(const struct summary *summary);
  * O(m).
  */
 void summary_range(const struct summary *summary, uint32_t *out_min, uint32_t *out_max);
-
-/* Returns the bytes of memory that the summary holds. */
-size_t summary_bytes(const struct summary *summary);

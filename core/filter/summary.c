@@ -79,9 +79,3 @@ void summary_range(const struct summary *summary, uint32_t *out_min, uint32_t *o
     *out_min = low;
     *out_max = high;
 }
-
-size_t summary_bytes(const struct summary *summary)
-{
-    return counting_bytes(&summary->counting) +
-           histogram_count(summary) * sizeof(*summary->histogram);
-}
