@@ -126,7 +126,7 @@ static void tell(struct report *report, struct samples *s, uint32_t rounds)
     char title[128];
     uint32_t bits = 0;
 
-    (void)sizing_bits(SEEN, MISS_PPM / 1e6 / 1.3, &bits); /* in range */
+    (void)sizing_bits(SEEN, MISS_PPM / 1e6, &bits); /* in range */
     snprintf(title, sizeof(title), "profile %s; medians of %u rounds, processor time",
              workload_profile, (unsigned)rounds);
     report_begin(report, "filters", title);
