@@ -9,21 +9,11 @@
 #include "core/filter/sizing.h"
 #include "core/profile/profile.h"
 #include "tests/lib/check.h"
+#include "tests/lib/profile_of.h"
 #include "tests/lib/rng.h"
 
 static const char *const full_profile =
     "v2:wifi=256/2,geo=96/1,time=32/1,topic=96/2,joint(geo,time)=32/1";
-
-static struct profile profile_of(const char *text)
-{
-    struct profile profile;
-    const char *reason = NULL;
-
-    if (profile_parse(text, strlen(text), &profile, &reason) != 0) {
-        fail_msg("%s: %s", text, reason);
-    }
-    return profile;
-}
 
 static void encode(const struct profile *profile, const char *const *labels, size_t count,
                    uint64_t *out_filter)
