@@ -33,54 +33,17 @@ static int refuse_label(const struct profile *profile, size_t number, const char
                     label, names);
 }
 
-enum { ENCODED_AT_ONCE = 64 };
-
-/* Adds labels like encoder_add_all. If there are keys, first computes the keyed form of each label.
- */
-static int add_keyed(struct encoder *encoder, const struct hearsay_keys *keys,
-                     const char *const *labels, const size_t *lengths, size_t count,
-                     size_t *out_refused)
+/* Adds a label, or its keyed form if there are keys. Returns what encoder_add returns. */
+static int add_keyed(struct encoder *encoder, const struct hearsay_keys *keys, const char *label)
 {
     uint8_t keyed[HEARSAY_KEY_BYTES];
+    size_t length = strlen(label);
 
     if (keys == NULL || (keys->group == NULL && keys->epoch_key == NULL)) {
-        return encoder_add_all(encoder, labels, lengths, count, out_refused);
+        return encoder_add(encoder, label, length);
     }
-    for (size_t i = 0; i < count; i++) {
-        group_key_label(keys, labels[i], lengths[i], keyed);
-        int reason = encoder_add_keyed(encoder, labels[i], lengths[i], keyed, sizeof(keyed));
-        if (reason != 0) {
-            *out_refused = i;
-            return reason;
-        }
-    }
-    return 0;
-}
-
-/* Checks the `count` labels from labels[first] on, and adds them to the encoder. */
-static int add_labels(struct encoder *encoder, const struct hearsay_keys *keys,
-                      const char *const *labels, size_t first, size_t count,
-                      struct hearsay_error *out_error)
-{
-    size_t lengths[ENCODED_AT_ONCE];
-    size_t refused = 0;
-
-    for (size_t i = 0; i < count; i++) {
-        const char *label = labels[first + i];
-        const char *reason = NULL;
-
-        lengths[i] = strlen(label);
-        if (label_check(label, lengths[i], &reason) != 0) {
-            return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "label %zu, \"%.100s\": %s",
-                            first + i + 1, label, reason);
-        }
-    }
-    int reason = add_keyed(encoder, keys, labels + first, lengths, count, &refused);
-    if (reason != 0) {
-        refused += first;
-        return refuse_label(encoder->profile, refused + 1, labels[refused], reason, out_error);
-    }
-    return 0;
+    group_key_label(keys, label, length, keyed);
+    return encoder_add_keyed(encoder, label, length, keyed, sizeof(keyed));
 }
 
 int context_encode(const struct profile *profile, const struct hearsay_keys *keys,
@@ -93,11 +56,16 @@ int context_encode(const struct profile *profile, const struct hearsay_keys *key
     }
     struct encoder encoder;
     encoder_begin(&encoder, profile);
-    for (size_t first = 0; first < count; first += ENCODED_AT_ONCE) {
-        size_t some = count - first < ENCODED_AT_ONCE ? count - first : ENCODED_AT_ONCE;
-        int refused = add_labels(&encoder, keys, labels, first, some, out_error);
+    for (size_t i = 0; i < count; i++) {
+        const char *reason = NULL;
+
+        if (label_check(labels[i], strlen(labels[i]), &reason) != 0) {
+            return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "label %zu, \"%.100s\": %s", i + 1,
+                            labels[i], reason);
+        }
+        int refused = add_keyed(&encoder, keys, labels[i]);
         if (refused != 0) {
-            return refused;
+            return refuse_label(profile, i + 1, labels[i], refused, out_error);
         }
     }
     uint64_t words[PROFILE_WORDS_MAX];

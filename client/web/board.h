@@ -118,9 +118,6 @@ bool board_has_room(const struct board *board);
 /* hearsayd's clock now, in Unix milliseconds; false: not known yet. */
 bool board_now_ms(const struct board *board, int64_t *out_now_ms);
 
-/* A number that increases whenever the answer to a view may have changed; for live updates. */
-uint64_t board_version(const struct board *board);
-
 /* `news` is called whenever hearsayd has said something: it may be connected again, and what
  * board_welcome and board_now_ms tell may be new; then `id` is NULL. It is also called when a phone
  * has answered, withdrawn or reported the message `id`. NULL: no more. One listener. */

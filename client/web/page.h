@@ -189,10 +189,6 @@ struct page_poster {
 void page_write_poster(struct html *html, const struct page *page,
                        const struct page_poster *poster);
 
-/* One message as an item of the list, for live updates too. */
-void page_write_item(struct html *html, const struct page *page,
-                     const struct board_message *message, bool shows_nearness);
-
 /* Writes a document up to the end of its <title>: `heading`, a key that may be NULL, and `title`.
  */
 void page_write_head(struct html *html, const struct lang *lang, const char *heading,

@@ -13,7 +13,7 @@ struct hash128 {
 
 /*
  * Returns the XXH3-128 hash of `length` bytes with seed 0. core/profile/encode.c computes the bit
- * positions of a label from this hash, unless its caller gives a hash_family. O(length).
+ * positions of a label from this hash. O(length).
  */
 struct hash128 hash_label(const void *bytes, size_t length);
 
@@ -22,18 +22,6 @@ struct hash128 hash_label(const void *bytes, size_t length);
  * hash_label. O(length).
  */
 struct hash128 hash128_seeded(const void *bytes, size_t length, uint64_t seed);
-
-/*
- * Two functions that replace the hash of labels. Tests use a hash_family for published examples,
- * whose hashes are functions such as 2x + 3.
- *   hash    returns the hash of an element
- *   value   returns value i of a hash; position i is value i modulo the bits of a filter or section
- * The result of each function depends on its arguments only.
- */
-struct hash_family {
-    struct hash128 (*hash)(const void *element, size_t length);
-    uint64_t (*value)(struct hash128 hash, uint32_t i);
-};
 
 /*
  * Returns the XXH3-64 hash of `length` bytes with a seed, for hash tables and for checksums. The

@@ -6,85 +6,65 @@
 #include "core/base/err.h"
 #include "core/filter/bloom.h"
 
-enum { WORD_BITS = 64, TESTED_FROM = 6 };
+enum { COUNTER_BITS = 32, TESTED_FROM = 6 };
 
-static size_t plane_words(const struct counting *counting)
+static size_t histogram_count(const struct summary *summary)
 {
-    return counting->width * bloom_words(counting->m);
+    return (size_t)summary->m + 1;
 }
 
-int counting_init(struct counting *counting, const struct alloc *alloc, uint32_t m, uint32_t width)
+int summary_init(struct summary *summary, const struct alloc *alloc, uint32_t m)
 {
     assert(m >= 1);
-    assert(width == 2 || width == 4 || width == 8 || width == 16 || width == 32);
-    *counting = (struct counting){.alloc = alloc, .m = m, .width = width};
-    counting->planes = alloc_zeroed(alloc, plane_words(counting), sizeof(*counting->planes));
-    counting->filter = alloc_zeroed(alloc, bloom_words(m), sizeof(*counting->filter));
-    if (counting->planes == NULL || counting->filter == NULL) {
-        counting_deinit(counting);
+    *summary = (struct summary){.alloc = alloc, .m = m};
+    summary->planes = alloc_zeroed(alloc, COUNTER_BITS * bloom_words(m), sizeof(*summary->planes));
+    summary->filter = alloc_zeroed(alloc, bloom_words(m), sizeof(*summary->filter));
+    summary->histogram = alloc_zeroed(alloc, histogram_count(summary), sizeof(*summary->histogram));
+    if (summary->planes == NULL || summary->filter == NULL || summary->histogram == NULL) {
+        summary_deinit(summary);
         return -ERR_NOMEM;
     }
     return 0;
 }
 
-void counting_deinit(struct counting *counting)
+void summary_deinit(struct summary *summary)
 {
-    if (counting->alloc != NULL) {
-        alloc_release(counting->alloc, counting->planes);
-        alloc_release(counting->alloc, counting->filter);
+    if (summary->alloc != NULL) {
+        alloc_release(summary->alloc, summary->planes);
+        alloc_release(summary->alloc, summary->filter);
+        alloc_release(summary->alloc, summary->histogram);
     }
-    *counting = (struct counting){0};
+    *summary = (struct summary){0};
 }
 
-/* Returns the planes of a word of the filter. */
-static uint64_t *planes_of(const struct counting *counting, size_t word)
+/* Adds a bit of each counter of a word, and returns which of them carry. */
+static uint64_t add_to_plane(uint64_t *plane, uint64_t bits)
 {
-    return &counting->planes[word * counting->width];
+    uint64_t carry = *plane & bits;
+
+    *plane ^= bits;
+    return carry;
 }
 
-uint32_t counting_value(const struct counting *counting, uint32_t position)
+/* Increments the counters of the positions `carry` of a word, all at once. Carries are common in
+ * the first planes: there a test would often be predicted wrongly. */
+static void count_up(uint64_t *planes, uint64_t carry)
 {
-    const uint64_t *planes = planes_of(counting, position / WORD_BITS);
-    uint32_t value = 0;
-
-    for (uint32_t p = 0; p < counting->width; p++) {
-        value |= (uint32_t)(planes[p] >> position % WORD_BITS & 1) << p;
+    for (uint32_t p = 0; p < TESTED_FROM; p++) {
+        carry = add_to_plane(&planes[p], carry);
     }
-    return value;
-}
-
-/*
- * Increments the counters of the positions `carry` of a word, all at once. A carry out of the last
- * plane comes from a counter at the ceiling: the counter gets all its bits back.
- */
-static void count_up(uint64_t *planes, uint32_t width, uint64_t carry)
-{
-    /* Carries are common in the first planes: there a test would often be predicted wrongly. */
-    for (uint32_t p = 0; p < width && (p < TESTED_FROM || carry != 0); p++) {
-        uint64_t before = planes[p];
-
-        planes[p] = before ^ carry;
-        carry &= before;
-    }
-    for (uint32_t p = 0; p < width && carry != 0; p++) {
-        planes[p] |= carry;
+    for (uint32_t p = TESTED_FROM; p < COUNTER_BITS && carry != 0; p++) {
+        carry = add_to_plane(&planes[p], carry);
     }
 }
 
-/* Decrements the counters of the positions `borrow` of a word, except counters that are 0 or have
- * stopped. Returns the positions whose counters are not 0 afterwards. */
-static uint64_t count_down(uint64_t *planes, uint32_t width, uint64_t borrow)
+/* Decrements the counters of the positions `borrow` of a word, none of which is 0. Returns the
+ * positions of the word whose counters are not 0 afterwards. */
+static uint64_t count_down(uint64_t *planes, uint64_t borrow)
 {
-    uint64_t stopped = UINT64_MAX;
-    uint64_t positive = 0;
     uint64_t left = 0;
 
-    for (uint32_t p = 0; p < width; p++) {
-        stopped &= planes[p];
-        positive |= planes[p];
-    }
-    borrow &= positive & ~stopped;
-    for (uint32_t p = 0; p < width; p++) {
+    for (uint32_t p = 0; p < COUNTER_BITS; p++) {
         planes[p] ^= borrow;
         borrow &= planes[p]; /* the bit was 0 */
         left |= planes[p];
@@ -92,31 +72,52 @@ static uint64_t count_down(uint64_t *planes, uint32_t width, uint64_t borrow)
     return left;
 }
 
-void counting_add(struct counting *counting, const uint64_t *filter)
+void summary_add(struct summary *summary, const uint64_t *filter)
 {
-    size_t words = bloom_words(counting->m);
+    size_t words = bloom_words(summary->m);
 
     for (size_t w = 0; w < words; w++) {
-        count_up(planes_of(counting, w), counting->width, filter[w]);
-        counting->filter[w] |= filter[w];
+        count_up(&summary->planes[w * COUNTER_BITS], filter[w]);
+        summary->filter[w] |= filter[w];
     }
+    summary->histogram[bloom_cardinality(filter, words)]++;
+    summary->count++;
 }
 
-void counting_remove(struct counting *counting, const uint64_t *filter)
+void summary_remove(struct summary *summary, const uint64_t *filter)
 {
-    size_t words = bloom_words(counting->m);
+    size_t words = bloom_words(summary->m);
+    uint32_t *same = &summary->histogram[bloom_cardinality(filter, words)];
 
+    assert(*same > 0 && summary->count > 0);
     for (size_t w = 0; w < words; w++) {
-        counting->filter[w] = count_down(planes_of(counting, w), counting->width, filter[w]);
+        summary->filter[w] = count_down(&summary->planes[w * COUNTER_BITS], filter[w]);
     }
+    (*same)--;
+    summary->count--;
 }
 
-const uint64_t *counting_filter(const struct counting *counting)
+const uint64_t *summary_union(const struct summary *summary)
 {
-    return counting->filter;
+    return summary->filter;
 }
 
-size_t counting_bytes(const struct counting *counting)
+void summary_range(const struct summary *summary, uint32_t *out_min, uint32_t *out_max)
 {
-    return (plane_words(counting) + bloom_words(counting->m)) * sizeof(uint64_t);
+    uint32_t low = 0;
+    uint32_t high = summary->m;
+
+    *out_min = 0;
+    *out_max = 0;
+    if (summary->count == 0) {
+        return;
+    }
+    while (summary->histogram[low] == 0) {
+        low++;
+    }
+    while (summary->histogram[high] == 0) {
+        high--;
+    }
+    *out_min = low;
+    *out_max = high;
 }

@@ -269,8 +269,3 @@ int cuckoo_rebuild(struct cuckoo *cuckoo, const struct cuckoo_ids *ids, uint32_t
     }
     return rc;
 }
-
-size_t cuckoo_bytes(const struct cuckoo *cuckoo)
-{
-    return word_count(cuckoo->bucket_count) * sizeof(uint64_t);
-}

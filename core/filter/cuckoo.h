@@ -91,6 +91,3 @@ struct cuckoo_ids {
  * did not fit in the last try. Unless the result is 0, the filter is unchanged. O(ids).
  */
 int cuckoo_rebuild(struct cuckoo *cuckoo, const struct cuckoo_ids *ids, uint32_t capacity);
-
-/* Returns the bytes of memory that the filter holds. */
-size_t cuckoo_bytes(const struct cuckoo *cuckoo);

@@ -10,7 +10,6 @@
 #include "core/filter/sizing.h"
 
 static const double TIGHTENING = 0.8; /* the factor r; Almeida et al. find 0.8 to 0.9 best */
-static const double RESERVE = 1.3;    /* small filters may have a higher rate than the formula's */
 
 static bool test_bit(const uint8_t *bits, uint32_t p)
 {
@@ -90,7 +89,7 @@ uint32_t scalable_slice_chance_ppm(const struct scalable_slice *slice)
 static double first_rate(uint32_t rate_ppm)
 {
     assert(rate_ppm >= 1 && rate_ppm <= SCALABLE_RATE_MAX_PPM);
-    return (double)rate_ppm / 1e6 / RESERVE * (1.0 - TIGHTENING);
+    return (double)rate_ppm / 1e6 * (1.0 - TIGHTENING);
 }
 
 /*

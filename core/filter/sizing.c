@@ -27,7 +27,8 @@ uint32_t sizing_hashes(uint32_t m, uint32_t n)
     return d < 1.0 ? 1 : (uint32_t)d;
 }
 
-double sizing_fill(uint32_t m, uint32_t d, uint32_t n)
+/* Returns the expected share of set bits, 1 - (1 - 1/m)^(dn), 0 to 1. */
+static double fill_of(uint32_t m, uint32_t d, uint32_t n)
 {
     if (n == 0) {
         return 0.0;
@@ -40,5 +41,5 @@ double sizing_fill(uint32_t m, uint32_t d, uint32_t n)
 
 double sizing_false_positive_rate(uint32_t m, uint32_t d, uint32_t n)
 {
-    return pow(sizing_fill(m, d, n), (double)d);
+    return pow(fill_of(m, d, n), (double)d);
 }

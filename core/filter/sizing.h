@@ -25,6 +25,3 @@ uint32_t sizing_hashes(uint32_t m, uint32_t n);
 
 /* Returns the false-positive rate (1 - (1 - 1/m)^(dn))^d, or 0 if n = 0. m >= 1, d >= 1. */
 double sizing_false_positive_rate(uint32_t m, uint32_t d, uint32_t n);
-
-/* Returns the expected share of set bits, 1 - (1 - 1/m)^(dn), 0 to 1. */
-double sizing_fill(uint32_t m, uint32_t d, uint32_t n);

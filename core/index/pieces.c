@@ -59,13 +59,6 @@ void pieces_deinit(struct pieces *pieces)
     *pieces = (struct pieces){0};
 }
 
-size_t pieces_bytes(const struct pieces *pieces)
-{
-    return pieces->count == 0 ? 0
-                              : pieces->room * (sizeof(*pieces->folds) + sizeof(*pieces->next)) +
-                                    ((size_t)pieces->mask + 1) * sizeof(*pieces->heads);
-}
-
 bool pieces_next_round(struct pieces *pieces)
 {
     pieces->used = 0;

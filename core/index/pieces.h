@@ -62,7 +62,6 @@ bool pieces_help(uint32_t bits, uint32_t apart, size_t filters);
 int pieces_init(struct pieces *pieces, const struct alloc *alloc, uint32_t bits, uint32_t apart,
                 size_t filters, uint64_t seed);
 void pieces_deinit(struct pieces *pieces); /* a zeroed one is fine */
-size_t pieces_bytes(const struct pieces *pieces);
 
 /* Begins the next round. Returns false if all are done. Clears the lists, 256 KiB at most. */
 bool pieces_next_round(struct pieces *pieces);

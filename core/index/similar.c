@@ -188,15 +188,10 @@ uint64_t similar_messages(const struct similar *similar)
     return similar->messages;
 }
 
-size_t similar_bytes(const struct similar *similar)
-{
-    static_assert(sizeof(struct similar) + TAKEN_MAX * sizeof(struct similar_message) +
-                          PIECES_ENTRIES_MAX * PIECES_ENTRY_BYTES <=
-                      SIMILAR_BYTES_MAX,
-                  "the bound of similar.h");
-
-    return sizeof(*similar) + TAKEN_MAX * sizeof(*similar->taken) + pieces_bytes(&similar->pieces);
-}
+static_assert(sizeof(struct similar) + TAKEN_MAX * sizeof(struct similar_message) +
+                      PIECES_ENTRIES_MAX * PIECES_ENTRY_BYTES <=
+                  SIMILAR_BYTES_MAX,
+              "the bound of similar.h");
 
 /* Visits the next messages. Returns whether there are more; else the walk is at its beginning. */
 static bool visit_some(struct similar *similar, index_visit *visit)

@@ -85,9 +85,7 @@ int similar_step(struct similar *similar, uint64_t budget, int64_t now_ms);
 uint64_t similar_messages(const struct similar *similar);
 
 /*
- * Returns how many bytes of memory the object holds, without the search of the index under way.
- * With pieces.h, at most 16 bytes for each entry of its table and 5/4 entries a message, and never
- * more than SIMILAR_BYTES_MAX. O(1)
+ * The most bytes of memory that the object holds, without the search of the index under way. With
+ * pieces.h, at most 16 bytes for each entry of its table and 5/4 entries a message.
  */
 enum { SIMILAR_BYTES_MAX = 1200 * 1024 };
-size_t similar_bytes(const struct similar *similar);

@@ -38,15 +38,11 @@ struct encode_candidate {
     uint32_t sides; /* bit 2 s: `name` of joint section s; bit 2 s + 1: its `other` */
 };
 
-/*
- * A filter under construction, about 10 KiB. There is nothing to free. Until encoder_end each bit
- * is kept as a byte, because storing a byte is faster than changing a bit.
- */
+/* A filter under construction, about 7 KiB. There is nothing to free. */
 struct encoder {
-    const struct profile *profile;    /* borrowed */
-    const struct hash_family *family; /* borrowed; NULL: the hash of labels */
+    const struct profile *profile; /* borrowed */
     uint32_t candidate_count;
-    uint8_t marks[PROFILE_BITS_MAX]; /* not 0 where the bit is set */
+    uint64_t filter[PROFILE_WORDS_MAX];
     struct encode_candidate candidates[ENCODE_CANDIDATES_MAX];
 };
 
@@ -54,34 +50,22 @@ struct encoder {
 void encoder_begin(struct encoder *encoder, const struct profile *profile);
 
 /*
- * Begins an empty filter, like encoder_begin, for labels that are hashed by `family`. `family` is
- * borrowed; NULL: the hash of labels.
- */
-void encoder_begin_with(struct encoder *encoder, const struct profile *profile,
-                        const struct hash_family *family);
-
-/*
- * Adds labels. Each label has passed label_check. The filter does not depend on the order and
+ * Adds one label, which has passed label_check. The filter does not depend on the order and
  * repetition of labels. Returns
- *   0                   all labels are added
- *   ENCODE_NO_SECTION   the profile has no section for the attribute of a label
+ *   0                   the label is added
+ *   ENCODE_NO_SECTION   the profile has no section for the attribute of the label
  *   ENCODE_CROWDED      joint sections have more than ENCODE_CANDIDATES_MAX different candidates
- * Unless the result is 0, *out_refused is the index of the refused label, and only the labels
- * before it are added. A label costs O(length + d), where d is the number of hashes. A candidate
- * also costs O(d) for each earlier candidate and each joint section.
+ * Unless the result is 0, the filter is unchanged. A label costs O(length + d^2), where d is the
+ * number of hashes. A candidate also costs O(d^2) for each earlier candidate and each joint
+ * section.
  */
 enum { ENCODE_NO_SECTION = 1, ENCODE_CROWDED = 2 };
-int encoder_add_all(struct encoder *encoder, const char *const *labels, const size_t *lengths,
-                    size_t count, size_t *out_refused);
-
-/* Adds one label, like encoder_add_all. */
 int encoder_add(struct encoder *encoder, const char *label, size_t length);
 
 /*
  * Adds one keyed label. The plain label decides the section, and whether the label is a candidate
  * for pairs. The bits come from the hash (hash_label) of the `keyed_count` bytes at `keyed`.
- * Returns 0, ENCODE_NO_SECTION or ENCODE_CROWDED, like encoder_add_all. The encoder has no
- * hash_family.
+ * Returns 0, ENCODE_NO_SECTION or ENCODE_CROWDED, like encoder_add.
  */
 int encoder_add_keyed(struct encoder *encoder, const char *label, size_t length,
                       const uint8_t *keyed, size_t keyed_count);

@@ -19,7 +19,3 @@ bool profile_name_is(const struct profile_name *name, const char *text);
  */
 const struct profile_section *profile_section_named(const struct profile *profile, const char *name,
                                                     size_t length);
-
-/* Computes the fields of a profile that follow from its sections. Before the call all these fields
- * are zero. */
-void profile_derive(struct profile *profile);

@@ -364,7 +364,6 @@ int profile_parse(const char *text, size_t length, struct profile *out, const ch
         *out_reason = fault.reason;
         return PROFILE_REFUSED;
     }
-    profile_derive(&profile);
     *out = profile;
     return 0;
 }

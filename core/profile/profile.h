@@ -51,8 +51,7 @@ enum profile_kind {
     PROFILE_JOINT      /* pairs of a label of `name` and a label of `other` */
 };
 
-/* The form of the values that a joint section takes from an attribute; see encode.h. */
-enum profile_form { PROFILE_FORM_ANY, PROFILE_FORM_GEOHASH, PROFILE_FORM_HOUR };
+/* How long a geohash and an hour are that joint sections take; see encode.h. */
 enum { PROFILE_GEOHASH_BYTES = 6, PROFILE_HOUR_BYTES = 13 };
 
 /* An attribute's name, not ended by NUL. */
@@ -68,37 +67,12 @@ struct profile_section {
     enum profile_kind kind;
     struct profile_name name;
     struct profile_name other; /* comes after `name` in the alphabet */
-
-    /*
-     * profile_parse computes `unit` and the fields below `unit` from the fields above `unit` of all
-     * sections. encode.c reads the computed fields.
-     */
-    uint64_t unit;       /* ceil(2^64 / bits) mod 2^64 */
-    uint64_t upper_unit; /* (2^32 mod bits) unit mod 2^64 */
-    uint64_t head;       /* "name:" and zeros, as 8 bytes in memory; 1 if head_mask is 0 */
-    uint64_t head_mask;  /* ones in the bytes of "name:"; 0: no name of at most 7 bytes */
-    enum profile_form name_form;
-    enum profile_form other_form;
-    uint32_t pair_length; /* bytes of a label of this section that a joint section takes; 0: any
-                             number */
-    /*
-     * each joint section has two sides, `name` and `other`; this field says on which sides
-     * labels of this section may be: bit 2 s for `name` of joint section s, bit 2 s + 1 for
-     * `other`
-     */
-    uint32_t sides;
 };
 
 struct profile {
     uint32_t bits; /* m, the sum of the sections' bits */
     uint32_t section_count;
     struct profile_section sections[PROFILE_SECTIONS_MAX];
-
-    /* The fields below follow from the sections, too. */
-    uint32_t any; /* the number of the section `any`, if has_any */
-    bool has_any;
-    bool has_heads; /* the profile has no section PROFILE_ALL, and the names of its sections
-                       PROFILE_ATTRIBUTE have at most 7 bytes */
 };
 
 /*

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "core/filter/bloom.h"
 #include "core/profile/encode.h"
 #include "daemon/config/inner.h"
 
@@ -152,29 +153,21 @@ bool config_doubts_distance(const struct config_host *host, char *out_sentence)
  * Adds the here labels that clients add to everything. Those of access points are
  * none of these, because clients leave out the ones that have no room.
  */
-static void encode_here(struct encoder *encoder, const struct config_host *host)
+static void encode_here(const struct config_host *host, uint64_t out_filter[PROFILE_WORDS_MAX])
 {
     static const char of_wifi[] = "wifi:";
+    struct encoder encoder;
     size_t length = 0;
 
-    encoder_begin(encoder, &host->profile);
+    encoder_begin(&encoder, &host->profile);
     for (const char *label = host->here; *label != '\0'; label += length + 1) {
         length = strcspn(label, "\n");
         if (strncmp(label, of_wifi, strlen(of_wifi)) != 0) {
             /* Clients leave out labels without a section, too. */
-            (void)encoder_add(encoder, label, length);
+            (void)encoder_add(&encoder, label, length);
         }
     }
-}
-
-static uint32_t count_marks(const struct encoder *encoder, const struct profile_section *section)
-{
-    uint32_t set = 0;
-
-    for (uint32_t i = 0; i < section->bits; i++) {
-        set += encoder->marks[section->first_bit + i] != 0 ? 1 : 0;
-    }
-    return set;
+    encoder_end(&encoder, out_filter);
 }
 
 bool config_doubts_here(const struct config *config, size_t index, char *out_sentence)
@@ -182,13 +175,13 @@ bool config_doubts_here(const struct config *config, size_t index, char *out_sen
     enum { PPM = 1000000 };
     const struct config_host *host = &config->hosts[index];
     uint32_t most_ppm = config->limits.deposit_fill_max_ppm;
-    struct encoder encoder;
+    uint64_t filter[PROFILE_WORDS_MAX];
     char name[PROFILE_TEXT_MAX];
 
-    encode_here(&encoder, host);
+    encode_here(host, filter);
     for (uint32_t s = 0; s < host->profile.section_count; s++) {
         const struct profile_section *section = &host->profile.sections[s];
-        uint32_t set = count_marks(&encoder, section);
+        uint32_t set = bloom_union_count_range(filter, filter, section->first_bit, section->bits);
 
         if (set > section->hashes && (uint64_t)set * PPM > (uint64_t)most_ppm * section->bits) {
             profile_print_name(section, name);

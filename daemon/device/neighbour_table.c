@@ -109,11 +109,6 @@ void neighbour_table_free(struct neighbour_table *table)
     alloc_release(table->alloc, table);
 }
 
-uint32_t neighbour_table_count(const struct neighbour_table *table)
-{
-    return table->count;
-}
-
 static uint32_t *chain_of(const struct neighbour_table *table, uint64_t address)
 {
     return &table->chains[address & (table->chain_count - 1)];

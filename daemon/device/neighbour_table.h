@@ -116,6 +116,3 @@ uint32_t neighbour_table_use(struct neighbour_table *table, uint8_t family, cons
 
 /* Whether an address found no place, so that the table should be filled again when it has room. */
 bool neighbour_table_is_incomplete(const struct neighbour_table *table);
-
-/* The number of entries. */
-uint32_t neighbour_table_count(const struct neighbour_table *table);

@@ -15,6 +15,7 @@
 #include "tests/bench/bench.h"
 #include "tests/bench/stats.h"
 #include "tests/bench/workload.h"
+#include "tests/lib/fail_alloc.h"
 
 enum {
     FILTERS = 1000,
@@ -42,8 +43,10 @@ static int measure_summary(const struct profile *profile, double *out_ns, double
 {
     static uint64_t filters[FILTERS][PROFILE_WORDS_MAX];
     struct summary summary;
+    struct fail_alloc counted;
 
-    if (summary_init(&summary, alloc_system(), profile->bits) != 0) {
+    fail_alloc_init(&counted);
+    if (summary_init(&summary, &counted.alloc, profile->bits) != 0) {
         return bench_fail("out of memory");
     }
     for (size_t i = 0; i < FILTERS; i++) {
@@ -57,7 +60,7 @@ static int measure_summary(const struct profile *profile, double *out_ns, double
         summary_remove(&summary, filters[i]);
     }
     *out_ns = (double)(stats_cpu_ns() - start_ns) / (2 * FILTERS);
-    *out_bytes = (double)summary_bytes(&summary);
+    *out_bytes = (double)counted.live_bytes;
     summary_deinit(&summary);
     return 0;
 }
@@ -123,7 +126,7 @@ static void tell(struct report *report, struct samples *s, uint32_t rounds)
     char title[128];
     uint32_t bits = 0;
 
-    (void)sizing_bits(SEEN, MISS_PPM / 1e6 / 1.3, &bits); /* in range */
+    (void)sizing_bits(SEEN, MISS_PPM / 1e6, &bits); /* in range */
     snprintf(title, sizeof(title), "profile %s; medians of %u rounds, processor time",
              workload_profile, (unsigned)rounds);
     report_begin(report, "filters", title);

@@ -20,6 +20,7 @@
 #include "tests/bench/child.h"
 #include "tests/bench/stats.h"
 #include "tests/bench/workload.h"
+#include "tests/lib/fail_alloc.h"
 
 enum { COUNT = 100000, ROUNDS = 7, SEED = 1, TRANSACTION_ROWS = 1000 };
 
@@ -99,11 +100,13 @@ static int compare(const struct ids *ids, uint32_t rounds, struct samples *sampl
     uint8_t key[crypto_shorthash_KEYBYTES] = {1, 2, 3};
     struct idmap map;
     struct cuckoo filter;
+    struct fail_alloc counted;
     size_t known = 0;
     size_t wrong = 0;
 
     idmap_init(&map, alloc_system(), SEED);
-    int rc = cuckoo_init(&filter, alloc_system(), sip_hash, key, (uint32_t)ids->count);
+    fail_alloc_init(&counted);
+    int rc = cuckoo_init(&filter, &counted.alloc, sip_hash, key, (uint32_t)ids->count);
     if (rc == 0) {
         rc = fill(&map, &filter, ids);
     }
@@ -119,7 +122,7 @@ static int compare(const struct ids *ids, uint32_t rounds, struct samples *sampl
         }
     }
     samples->map_bits = (double)idmap_bytes(&map) * 8 / (double)ids->count;
-    samples->filter_bits = (double)cuckoo_bytes(&filter) * 8 / (double)filter.count;
+    samples->filter_bits = (double)counted.live_bytes * 8 / (double)filter.count;
     samples->wrong_percent = 100.0 * (double)wrong / ((double)ids->count * rounds);
     idmap_deinit(&map);
     cuckoo_deinit(&filter);

@@ -34,7 +34,6 @@ struct run {
     struct index *index;
     struct similar_group groups[GROUPS];
     struct similar_list list;
-    size_t bytes;      /* of memory, at most */
     double longest_ns; /* of a slice: WORK units of similar_step */
 };
 
@@ -89,7 +88,6 @@ static int find_groups(struct run *run, double *out_ns)
 
         rc = similar_step(similar, WORK, 0);
         note_slice(run, slice);
-        run->bytes = similar_bytes(similar) > run->bytes ? similar_bytes(similar) : run->bytes;
     }
     similar_free(similar);
     similar_list_sort(&run->list);
@@ -115,19 +113,18 @@ static void print(const struct run *run, double *queries_ns, double *similar_ns)
     if (run->options->json) {
         printf("{\"workload\":\"%s\",\"n\":%.0f,\"within_ppm\":%u,\"queries_ms\":%.3f,"
                "\"similar_ms\":%.3f,\"ratio\":%.3f,\"goal\":%.0f,\"groups\":%llu,\"largest\":%llu,"
-               "\"bytes\":%zu,\"longest_slice_us\":%.0f,\"cpu\":\"%s\"}\n",
+               "\"longest_slice_us\":%.0f,\"cpu\":\"%s\"}\n",
                run->name, n, run->options->within_ppm, queries_ms, similar_ms, ratio, most_times,
-               (unsigned long long)run->list.total, (unsigned long long)largest, run->bytes,
+               (unsigned long long)run->list.total, (unsigned long long)largest,
                run->longest_ns / 1000, run->kernels->name);
         return;
     }
     printf("%-16s %9.0f messages: %d queries %8.1f ms, groups %8.1f ms, ratio %6.1f (goal %.0f: "
-           "%s)\n%-16s %llu groups, the largest of %llu messages; %.1f MB, %.0f bytes a message; "
+           "%s)\n%-16s %llu groups, the largest of %llu messages; "
            "longest slice %.2f ms\n",
            run->name, n, QUERIES, queries_ms, similar_ms, ratio, most_times,
            ratio <= most_times ? "met" : "missed", "", (unsigned long long)run->list.total,
-           (unsigned long long)largest, (double)run->bytes / 1e6, (double)run->bytes / n,
-           run->longest_ns / 1e6);
+           (unsigned long long)largest, run->longest_ns / 1e6);
 }
 
 static int measure(struct run *run)

@@ -23,6 +23,7 @@
 #include "tests/bench/filters.h"
 #include "tests/bench/stats.h"
 #include "tests/bench/workload.h"
+#include "tests/lib/plain_request.h"
 
 enum {
     ATTACKERS_MAX = 6000,
@@ -72,25 +73,13 @@ static int add_expensive(struct bytes *out, uint64_t number, bool with_payload)
 
     workload_make(number, number, &message);
     const struct hearsay_query_part part = {.filter = {message.filter, message.filter_bytes}};
-    const struct hearsay_request request = {
-        .id = number + 2,
-        .kind = HEARSAY_REQUEST_QUERY,
-        .query =
-            {
-                .k = 100,
-                .parts = &part,
-                .part_count = 1,
-                .max_distance_ppm = DISTANCE_ONE_PPM,
-                .since_ms = INT64_MIN,
-                .until_ms = INT64_MAX,
-                .metric = HEARSAY_METRIC_PHI,
-                .order = HEARSAY_ORDER_SIMILARITY,
-                .scope = HEARSAY_SCOPE_HERE,
-                .exclude = &slice,
-                .exclude_count = with_payload ? 0 : 1,
-                .with_payload = with_payload,
-            },
-    };
+    struct hearsay_request request = {
+        .id = number + 2, .kind = HEARSAY_REQUEST_QUERY, .query = plain_query(&part, 1, 100)};
+
+    request.query.metric = HEARSAY_METRIC_PHI;
+    request.query.exclude = &slice;
+    request.query.exclude_count = with_payload ? 0 : 1;
+    request.query.with_payload = with_payload;
     return codec_encode_request(&request, LIMIT_FRAME_BYTES_DEFAULT, out);
 }
 

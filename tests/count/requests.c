@@ -7,6 +7,7 @@
 #include "proto/codec/codec.h"
 #include "tests/bench/defaults.h"
 #include "tests/count/count.h"
+#include "tests/lib/plain_request.h"
 
 enum { SEED = 1, QUERIES = 100, TTL_S = 24 * 3600 };
 
@@ -97,19 +98,8 @@ void requests_add_query(const struct filters *filters, size_t number, struct byt
 
     bloom_store(filters->queries.words + which * filters->filter_words, filters->profile.bits,
                 filter);
-    request.query = (struct hearsay_query){
-        .k = REQUESTS_K,
-        .parts = &part,
-        .part_count = 1,
-        .max_distance_ppm = DISTANCE_ONE_PPM,
-        .since_ms = INT64_MIN,
-        .until_ms = INT64_MAX,
-        .metric = MSG_METRIC_DEFAULT,
-        .order = HEARSAY_ORDER_SIMILARITY,
-        .scope = HEARSAY_SCOPE_HERE,
-        .wait_ms = LIMIT_WAIT_MS_DEFAULT,
-        .max_staleness_ms = UINT64_MAX,
-        .with_payload = true,
-    };
+    request.query = plain_query(&part, 1, REQUESTS_K);
+    request.query.metric = MSG_METRIC_DEFAULT;
+    request.query.with_payload = true;
     add_frame(&request, out);
 }

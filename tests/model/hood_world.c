@@ -6,6 +6,7 @@
 
 #include "core/filter/bloom.h"
 #include "tests/lib/check.h"
+#include "tests/lib/profile_of.h"
 
 /* --- the world -------------------------------------------------------------------------------- */
 
@@ -71,9 +72,7 @@ struct hood_word hood_world_full(const struct peer *peer)
 
 void hood_world_begin(struct world *world, const char *text, uint32_t limit)
 {
-    const char *reason = NULL;
-
-    assert_int_equal(profile_parse(text, strlen(text), &world->profile, &reason), 0);
+    world->profile = profile_of(text);
     world->words = bloom_words(world->profile.bits);
     struct hood_options options = {
         .alloc = alloc_system(), .profile = &world->profile, .kernels = bits_select(BITS_BEST)};

@@ -13,6 +13,7 @@
 #include "core/profile/phi.h"
 #include "core/tree/walk.h"
 #include "tests/lib/check.h"
+#include "tests/lib/profile_of.h"
 #include "tests/lib/rng.h"
 #include "tests/reference/engines.h"
 
@@ -56,8 +57,6 @@ static struct profile some_profile(struct rng *rng)
     char text[PROFILE_TEXT_MAX] = "v2:";
     uint32_t sum = 0;
     uint32_t count = 1 + rng_below(rng, 6);
-    struct profile profile;
-    const char *reason = NULL;
 
     for (uint32_t s = 0; s < count && sum < 512; s++) {
         uint32_t bits = sizes[rng_below(rng, sizeof(sizes) / sizeof(sizes[0]))];
@@ -68,9 +67,7 @@ static struct profile some_profile(struct rng *rng)
     }
     uint32_t whole = (sum / 64 + 1 + rng_below(rng, 2)) * 64;
     (void)snprintf(text + strlen(text), 20, "any=%u/1", whole - sum);
-    if (profile_parse(text, strlen(text), &profile, &reason) != 0) {
-        fail_msg("%s: %s", text, reason);
-    }
+    const struct profile profile = profile_of(text);
     assert_true(bloom_words(profile.bits) <= WORDS);
     return profile;
 }
@@ -391,14 +388,12 @@ static void check_ruled_out(const uint64_t *filter, double phi)
  */
 TEST(test_messages_without_bits_there_do_not_raise_a_bound)
 {
-    const char text[] = "v2:a=64/1,any=64/1";
     const struct bits_kernels *kernels = bits_select(BITS_BEST);
     struct index_options options = {
         .alloc = alloc_system(), .profile = &world.profile, .kernels = kernels};
     uint64_t filter[WORDS] = {0};
-    const char *reason = NULL;
 
-    assert_int_equal(profile_parse(text, sizeof(text) - 1, &world.profile, &reason), 0);
+    world.profile = profile_of("v2:a=64/1,any=64/1");
     assert_int_equal(index_new(small_tree_engine(2), &options, &world.index), 0);
     for (uint32_t i = 0; i < MESSAGES; i++) {
         struct index_item item = {.expires_ms = INT64_MAX, .reach_ppm = DISTANCE_ONE_PPM};

@@ -134,7 +134,7 @@ TEST(test_comings_and_goings)
     while (world.count > 0) {
         go();
     }
-    for (size_t w = 0; w < cuckoo_bytes(&world.cuckoo) / 8; w++) {
+    for (size_t w = 0; w < world.alloc.live_bytes / 8; w++) {
         assert_true(world.cuckoo.words[w] == 0); /* nothing is left of anybody */
     }
     cuckoo_deinit(&world.cuckoo);
@@ -148,17 +148,17 @@ TEST(test_full_changes_nothing)
         uint32_t refused = 0;
 
         assert_int_equal(begin_world(capacity), 0);
-        uint64_t *before = malloc(cuckoo_bytes(&world.cuckoo));
+        uint64_t *before = malloc(world.alloc.live_bytes);
         assert_non_null(before);
         while (refused < 20 && world.count < HELD_MAX) {
             make_id(world.ids[world.count]);
-            memcpy(before, world.cuckoo.words, cuckoo_bytes(&world.cuckoo));
+            memcpy(before, world.cuckoo.words, world.alloc.live_bytes);
             if (cuckoo_insert(&world.cuckoo, world.ids[world.count]) == 0) {
                 world.count++;
                 continue;
             }
             refused++;
-            assert_memory_equal(before, world.cuckoo.words, cuckoo_bytes(&world.cuckoo));
+            assert_memory_equal(before, world.cuckoo.words, world.alloc.live_bytes);
             check_all();
         }
         assert_int_equal(refused, 20);
@@ -245,8 +245,7 @@ TEST(test_figures)
             memcpy(id, &i, sizeof i);
             wrong += cuckoo_has(&world.cuckoo, id) ? 1 : 0;
         }
-        const uint64_t millibits =
-            (uint64_t)cuckoo_bytes(&world.cuckoo) * 8 * 1000 / world.cuckoo.count;
+        const uint64_t millibits = (uint64_t)world.alloc.live_bytes * 8 * 1000 / world.cuckoo.count;
         print_message("%7u ids: %u.%03u bits each, %u of a million others taken for one\n",
                       (unsigned)sizes[s], (unsigned)(millibits / 1000),
                       (unsigned)(millibits % 1000), (unsigned)wrong);

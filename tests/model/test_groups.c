@@ -15,6 +15,7 @@
 #include "core/summary/groups.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
+#include "tests/lib/profile_of.h"
 #include "tests/lib/rng.h"
 
 enum { ROUNDS = 40, STEPS = 400, HELD_MAX = 120, PLACES = 9, WORDS_MAX = 64, QUERIES = 40 };
@@ -166,15 +167,6 @@ static void shift(struct model *model, struct groups *groups)
             model->messages[i].deposited_ms += by_ms;
         }
     }
-}
-
-static struct profile profile_of(const char *text)
-{
-    struct profile profile;
-    const char *reason = NULL;
-
-    assert_int_equal(profile_parse(text, strlen(text), &profile, &reason), 0);
-    return profile;
 }
 
 static void begin(struct model *model, const char *text)

@@ -12,6 +12,7 @@
 #include "core/filter/bloom.h"
 #include "core/index/engine.h"
 #include "tests/lib/check.h"
+#include "tests/lib/profile_of.h"
 #include "tests/lib/rng.h"
 
 enum { WORDS = PROFILE_WORDS_MAX, GROUP = 8, ROUNDS = 20000 };
@@ -27,15 +28,6 @@ static const char *const profiles[] = {
     "v2:4096/4",
 };
 enum { PROFILES = sizeof profiles / sizeof profiles[0] };
-
-static struct profile make_profile(const char *text)
-{
-    struct profile profile;
-    const char *reason = NULL;
-
-    assert_int_equal(profile_parse(text, strlen(text), &profile, &reason), 0);
-    return profile;
-}
 
 /* Sections without bits, with a few, or with most of them. Bits of `like` are kept with a chance.
  */
@@ -248,7 +240,7 @@ TEST(test_scans)
 
     rng_init(&rng);
     for (uint32_t round = 0; round < ROUNDS; round++) {
-        const struct profile profile = make_profile(profiles[round % PROFILES]);
+        const struct profile profile = profile_of(profiles[round % PROFILES]);
         struct index_probe probe = {.profile = &profile, .part_bits = profile.bits};
         struct index_query query = {.metric = INDEX_METRIC_PHI};
         uint64_t filter[WORDS];
@@ -373,7 +365,7 @@ TEST(test_bounds)
 
     rng_init(&rng);
     for (uint32_t round = 0; round < ROUNDS; round++) {
-        const struct profile profile = make_profile(profiles[round % PROFILES]);
+        const struct profile profile = profile_of(profiles[round % PROFILES]);
         struct phi_range ranges[PROFILE_SECTIONS_MAX];
         uint32_t best = 0;
         uint32_t count = 1 + rng_below(&rng, GROUP);
@@ -459,7 +451,7 @@ static void check_small_sections(struct rng *rng, uint32_t *bounded, uint32_t *m
 
     (void)snprintf(text, sizeof text, "v2:a=%u/1,b=%u/1,c=%u/1", (unsigned)bits[0],
                    (unsigned)bits[1], (unsigned)(64 - bits[0] - bits[1]));
-    const struct profile profile = make_profile(text);
+    const struct profile profile = profile_of(text);
     for (uint32_t s = 0; s < 2; s++) {
         uint32_t set = 1 + rng_below(rng, (bits[s] + 1) / 2);
 

@@ -13,6 +13,7 @@
 #include "core/profile/phi.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
+#include "tests/lib/profile_of.h"
 #include "tests/lib/rng.h"
 #include "tests/reference/check.h"
 
@@ -382,7 +383,6 @@ static void arrange_some(void)
 
 static void begin(const char *profile, const struct bits_kernels *kernels)
 {
-    const char *reason = NULL;
     const struct standing_options options = {
         .alloc = &world.alloc.alloc,
         .profile = &world.profile,
@@ -390,7 +390,7 @@ static void begin(const char *profile, const struct bits_kernels *kernels)
     };
 
     fail_alloc_init(&world.alloc);
-    assert_int_equal(profile_parse(profile, strlen(profile), &world.profile, &reason), 0);
+    world.profile = profile_of(profile);
     assert_int_equal(standing_new(&options, &world.standing), 0);
     for (uint32_t i = 0; i < PLACES; i++) {
         rng_filter(&world.rng, world.profile.bits, 10 + rng_below(&world.rng, 15), world.places[i]);

@@ -12,6 +12,7 @@
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/plain_query.h"
+#include "tests/lib/profile_of.h"
 #include "tests/reference/check.h"
 
 enum { BITS = 64, HOSTS = 2, SECOND_MS = 1000, MANY = 6000 };
@@ -58,12 +59,10 @@ static void do_work(struct fixture *fixture)
 static int setup(void **state)
 {
     static struct fixture fixture;
-    const char *reason = NULL;
 
     memset(&fixture, 0, sizeof(fixture));
     fail_alloc_init(&fixture.alloc);
-    fixture.config = (struct config_host){.name = "default"};
-    assert_int_equal(profile_parse("v2:64/2", 7, &fixture.config.profile, &reason), 0);
+    fixture.config = (struct config_host){.name = "default", .profile = profile_of("v2:64/2")};
     for (uint32_t h = 0; h < HOSTS; h++) {
         assert_int_equal(host_init(&fixture.hosts[h], &fixture.config, h + 1, &fixture.alloc.alloc,
                                    bits_select(BITS_SCALAR), 7),

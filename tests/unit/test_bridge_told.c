@@ -7,6 +7,7 @@
 #include "core/filter/bloom.h"
 #include "proto/codec/letter.h"
 #include "tests/lib/check.h"
+#include "tests/lib/profile_of.h"
 #include "tests/lib/rng.h"
 
 #include <stdio.h>
@@ -48,14 +49,6 @@ static bool word_covers(const struct msg_peer_summary *word, const struct stored
         }
     }
     return false;
-}
-
-static struct profile profile_of(const char *text)
-{
-    struct profile profile;
-
-    assert_int_equal(profile_parse(text, strlen(text), &profile, NULL), 0);
-    return profile;
 }
 
 TEST(test_words_follow_one_another)

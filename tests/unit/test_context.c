@@ -9,14 +9,7 @@
 #include "core/profile/profile.h"
 #include "tests/lib/check.h"
 #include "tests/lib/encode.h"
-
-static struct profile profile_of(const char *text)
-{
-    struct profile profile;
-    const char *reason = NULL;
-    assert_int_equal(profile_parse(text, strlen(text), &profile, &reason), 0);
-    return profile;
-}
+#include "tests/lib/profile_of.h"
 
 /* The filter is that of core, byte for byte; order and repetition of labels do not matter. */
 TEST(test_filter)

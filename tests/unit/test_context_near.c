@@ -12,6 +12,7 @@
 #include "core/profile/phi.h"
 #include "tests/lib/check.h"
 #include "tests/lib/encode.h"
+#include "tests/lib/profile_of.h"
 #include "tests/lib/rng.h"
 
 enum { PAIRS = 4000, BOUND_PPM = 772500 };
@@ -77,11 +78,9 @@ static bool is_near(struct hearsay_context *context, const struct profile *profi
 static double percent_near(struct rng *rng, double metres)
 {
     struct hearsay_context *context = NULL;
-    struct profile profile;
-    const char *reason = NULL;
+    const struct profile profile = profile_of(profile_text);
     unsigned near = 0;
     assert_int_equal(hearsay_context_new(&context, NULL), HEARSAY_OK);
-    assert_int_equal(profile_parse(profile_text, strlen(profile_text), &profile, &reason), 0);
     for (unsigned i = 0; i < PAIRS; i++) {
         struct place here = {between(rng, -60, 60), between(rng, -180, 180)};
         near += is_near(context, &profile, here, moved(rng, here, metres)) ? 1 : 0;

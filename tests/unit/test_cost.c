@@ -8,6 +8,7 @@
 #include "core/index/index.h"
 #include "tests/lib/check.h"
 #include "tests/lib/plain_query.h"
+#include "tests/lib/profile_of.h"
 #include "tests/lib/rng.h"
 #include "tests/reference/engines.h"
 
@@ -106,15 +107,13 @@ static void make_id(uint32_t number, uint8_t *out)
 
 static int setup(void **state)
 {
-    static const char text[] = "v2:512/4";
     static struct profile profile;
-    const char *reason = NULL;
     uint64_t filter[8] = {0};
     uint8_t id[MESSAGE_ID_BYTES];
     struct rng rng;
 
     (void)state;
-    assert_int_equal(profile_parse(text, sizeof(text) - 1, &profile, &reason), 0);
+    profile = profile_of("v2:512/4");
     const struct index_options options = {
         .alloc = alloc_system(), .profile = &profile, .kernels = bits_select(BITS_SCALAR)};
     assert_int_equal(index_new(engine_named("list"), &options, &messages), 0);

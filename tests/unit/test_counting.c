@@ -8,97 +8,33 @@
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 
-static const uint32_t widths[] = {2, 4, 8, 16, 32};
-enum { WIDTHS = sizeof widths / sizeof widths[0], M = 131, WORDS = 3 };
+enum { M = 131, WORDS = 3 };
 
-static void add_bit(struct counting *counting, uint32_t p)
-{
-    uint64_t filter[WORDS] = {0};
-
-    bloom_set(filter, p);
-    counting_add(counting, filter);
-}
-
-static void remove_bit(struct counting *counting, uint32_t p)
-{
-    uint64_t filter[WORDS] = {0};
-
-    bloom_set(filter, p);
-    counting_remove(counting, filter);
-}
-
-/* Neighbours do not touch each other, at any width and at the last position. */
+/* Neighbours do not touch each other, at the last position neither. */
 TEST(test_counters_are_apart)
 {
-    for (size_t w = 0; w < WIDTHS; w++) {
-        struct counting counting;
-
-        assert_int_equal(counting_init(&counting, alloc_system(), M, widths[w]), 0);
-        for (uint32_t p = 0; p < M; p++) {
-            for (uint32_t times = 0; times < p % 4; times++) {
-                add_bit(&counting, p);
-            }
-        }
-        for (uint32_t p = 0; p < M; p++) {
-            assert_int_equal(counting_value(&counting, p), p % 4);
-            assert_int_equal(bloom_test(counting_filter(&counting), p), p % 4 != 0);
-        }
-        for (uint32_t p = 0; p < M; p++) {
-            remove_bit(&counting, p);
-        }
-        for (uint32_t p = 0; p < M; p++) {
-            uint32_t value = p % 4;
-            bool stopped = value == (UINT64_C(1) << widths[w]) - 1;
-
-            assert_int_equal(counting_value(&counting, p),
-                             value > 0 && !stopped ? value - 1 : value);
-            assert_int_equal(bloom_test(counting_filter(&counting), p), value > 1);
-        }
-        counting_deinit(&counting);
-    }
-}
-
-/* A counter stops at its largest value; from then on its bit stays, whatever is removed. */
-TEST(test_saturation)
-{
-    const uint32_t p = 77;
-    struct counting counting;
-
-    assert_int_equal(counting_init(&counting, alloc_system(), M, 4), 0);
-    for (int i = 0; i < 14; i++) {
-        add_bit(&counting, p);
-    }
-    for (int i = 0; i < 14; i++) { /* 14 is not stopped: all the way back */
-        remove_bit(&counting, p);
-    }
-    assert_false(bloom_test(counting_filter(&counting), p));
-    remove_bit(&counting, p); /* nor below 0 */
-    assert_int_equal(counting_value(&counting, p), 0);
-    for (int i = 0; i < 20; i++) {
-        add_bit(&counting, p);
-    }
-    for (int i = 0; i < 20; i++) {
-        remove_bit(&counting, p);
-    }
-    assert_int_equal(counting_value(&counting, p), 15);
-    assert_true(bloom_test(counting_filter(&counting), p));
-    counting_deinit(&counting);
-}
-
-/* Sizes: 2 KiB of counters at m = 512 and 32 bits. */
-TEST(test_bytes)
-{
-    struct counting counting;
     struct summary summary;
 
-    assert_int_equal(counting_init(&counting, alloc_system(), 512, 32), 0);
-    assert_int_equal(counting_bytes(&counting), 2048 + 64);
-    counting_deinit(&counting);
-    assert_int_equal(counting_init(&counting, alloc_system(), 512, 4), 0);
-    assert_int_equal(counting_bytes(&counting), 256 + 64);
-    counting_deinit(&counting);
-    assert_int_equal(summary_init(&summary, alloc_system(), 512), 0);
-    assert_int_equal(summary_bytes(&summary), 2048 + 64 + 513 * 4);
+    assert_int_equal(summary_init(&summary, alloc_system(), M), 0);
+    for (uint32_t p = 0; p < M; p++) {
+        uint64_t filter[WORDS] = {0};
+
+        bloom_set(filter, p);
+        for (uint32_t times = 0; times < p % 4; times++) {
+            summary_add(&summary, filter);
+        }
+    }
+    for (uint32_t removed = 0; removed <= 3; removed++) {
+        for (uint32_t p = 0; p < M; p++) {
+            uint64_t filter[WORDS] = {0};
+
+            assert_int_equal(bloom_test(summary_union(&summary), p), p % 4 > removed);
+            bloom_set(filter, p);
+            if (p % 4 > removed) {
+                summary_remove(&summary, filter);
+            }
+        }
+    }
     summary_deinit(&summary);
 }
 

@@ -9,21 +9,11 @@
 #include "core/filter/sizing.h"
 #include "core/profile/profile.h"
 #include "tests/lib/check.h"
+#include "tests/lib/profile_of.h"
 #include "tests/lib/rng.h"
 
 static const char *const full_profile =
     "v2:wifi=256/2,geo=96/1,time=32/1,topic=96/2,joint(geo,time)=32/1";
-
-static struct profile profile_of(const char *text)
-{
-    struct profile profile;
-    const char *reason = NULL;
-
-    if (profile_parse(text, strlen(text), &profile, &reason) != 0) {
-        fail_msg("%s: %s", text, reason);
-    }
-    return profile;
-}
 
 static void encode(const struct profile *profile, const char *const *labels, size_t count,
                    uint64_t *out_filter)
@@ -195,59 +185,6 @@ TEST(test_crowded)
     assert_int_equal(encoder_add(&encoder, "c:new", 5), 0); /* pairs with nothing */
 }
 
-/* The definition at its edges, by hashes whose values are chosen: all values that are remarkable in
- * 64 bits or to the sections' sizes give what a division gives. */
-static struct hash128 chosen_hash(const void *element, size_t length)
-{
-    struct hash128 hash = {0, 0};
-
-    assert_int_equal(length, 2 + sizeof hash.low64);
-    memcpy(&hash.low64, (const char *)element + 2, sizeof hash.low64);
-    return hash;
-}
-
-static uint64_t chosen_value(struct hash128 hash, uint32_t i)
-{
-    return hash.low64 + i;
-}
-
-static void check_remainder(uint64_t value, uint32_t bits)
-{
-    static const struct hash_family chosen = {.hash = chosen_hash, .value = chosen_value};
-    const uint32_t other = PROFILE_BITS_MAX - bits;
-    uint64_t expected[PROFILE_WORDS_MAX] = {0};
-    uint64_t filter[PROFILE_WORDS_MAX];
-    struct encoder encoder;
-    char text[64];
-    char label[2 + sizeof value] = "a:";
-
-    (void)snprintf(text, sizeof text, "v2:b=%u/1,a=%u/%u", other, bits, bits == 1 ? 1 : 2);
-    const struct profile profile = profile_of(text);
-    memcpy(label + 2, &value, sizeof value);
-    encoder_begin_with(&encoder, &profile, &chosen);
-    assert_int_equal(encoder_add(&encoder, label, sizeof label), 0);
-    encoder_end(&encoder, filter);
-    bloom_set(expected, other + (uint32_t)(value % bits));
-    bloom_set(expected, other + (uint32_t)((value + 1) % bits));
-    assert_memory_equal(filter, expected, sizeof filter);
-}
-
-TEST(test_remainders_at_the_edges)
-{
-    for (uint32_t bits = 1; bits < PROFILE_BITS_MAX; bits += bits < 140 ? 1 : 97) {
-        const uint64_t last = UINT64_MAX - UINT64_MAX % bits;
-        const uint64_t halves = UINT64_C(1) << 32;
-
-        for (int64_t by = -2; by <= 2; by++) {
-            check_remainder((uint64_t)by, bits);
-            check_remainder(last + (uint64_t)by, bits);
-            check_remainder(halves + (uint64_t)by, bits);
-            check_remainder(halves * bits + (uint64_t)by, bits);
-            check_remainder(UINT64_MAX / 2 + (uint64_t)by, bits);
-        }
-    }
-}
-
 /*
  * Each label sets as many bits as its section has hashes, in small and in full sections too, and
  * each pair of labels likewise: else a label of one bit would be near to whoever has this bit.
@@ -301,24 +238,6 @@ TEST(test_ends_more_than_once)
         encoder_end(&encoder, filter);
         assert_memory_equal(filter, expected, sizeof filter);
     }
-}
-
-/* Of labels given together those before the refused one are in. */
-TEST(test_add_all_stops_at_a_refusal)
-{
-    const struct profile profile = profile_of(full_profile);
-    const char *labels[] = {"wifi:one more", "topic:a", "word:too long to be a name", "topic:b"};
-    const size_t lengths[] = {13, 7, 26, 7};
-    uint64_t expected[8], filter[8];
-    struct encoder encoder;
-    size_t refused = 99;
-
-    encode(&profile, labels, 2, expected);
-    encoder_begin(&encoder, &profile);
-    assert_int_equal(encoder_add_all(&encoder, labels, lengths, 4, &refused), ENCODE_NO_SECTION);
-    assert_int_equal(refused, 2);
-    encoder_end(&encoder, filter);
-    assert_memory_equal(filter, expected, sizeof filter);
 }
 
 /* ---- what must hold for any labels ---- */

@@ -8,6 +8,7 @@
 #include "core/filter/bloom.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
+#include "tests/lib/profile_of.h"
 #include "tests/lib/rng.h"
 #include "tests/reference/check.h"
 
@@ -17,11 +18,10 @@ enum { BITS = 512, FILTER_BYTES = BITS / 8, WORDS = BITS / 64 };
 
 static struct config_host make_config(void)
 {
-    struct config_host config = {.name = "default", .messages_max = 10, .bytes_max = 1000};
-    const char *reason = NULL;
-
-    assert_int_equal(profile_parse("v2:512/4", 8, &config.profile, &reason), 0);
-    return config;
+    return (struct config_host){.name = "default",
+                                .profile = profile_of("v2:512/4"),
+                                .messages_max = 10,
+                                .bytes_max = 1000};
 }
 
 static void make_host(struct host *host, const struct config_host *config,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The literature's numbers, on the code that the product runs: contexts are encoded with a hash
- * that is given as an argument, so that the published examples with hashes like 2x + 3 run as they
- * are, and what is too large for a context is a slice of the filter of ids already seen.
+ * The literature's numbers, on the code that the product runs: its formulas, the bits of its
+ * filters, and for what is large a slice of the filter of ids already seen.
  */
 #include <math.h>
 #include <stdio.h>
@@ -12,7 +11,6 @@
 #include "core/filter/bloom.h"
 #include "core/filter/scalable.h"
 #include "core/filter/sizing.h"
-#include "core/profile/encode.h"
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
 
@@ -152,45 +150,15 @@ TEST(test_dictionary)
 
 /* --- (b), (c) small examples ------------------------------------------------------------------ */
 
-/* Labels are "x:9" and the like: their numbers are what is hashed. */
-static struct hash128 number_of(const void *element, size_t length)
+/* Sets the positions of x: h1 = x, h2 = 2x + 3 and h3 = 3x + 7, the first d of them, modulo m. */
+static uint64_t filter_of(uint64_t x, uint32_t d, uint32_t m)
 {
-    const char *label = element;
-    uint64_t number = 0;
-
-    for (size_t i = 2; i < length; i++) {
-        number = 10 * number + (uint64_t)(label[i] - '0');
-    }
-    return (struct hash128){.low64 = number};
-}
-
-/* h1 = x, h2 = 2x + 3, h3 = 3x + 7. */
-static uint64_t value_of(struct hash128 hash, uint32_t i)
-{
-    static const uint64_t factors[] = {1, 2, 3};
-    static const uint64_t terms[] = {0, 3, 7};
-
-    return factors[i] * hash.low64 + terms[i];
-}
-
-static const struct hash_family example = {.hash = number_of, .value = value_of};
-
-/* The filter of up to two labels, 64 bits. */
-static uint64_t filter_of(const char *profile_text, const char *first, const char *second)
-{
-    struct profile profile;
-    struct encoder encoder;
-    const char *reason = NULL;
+    const uint64_t values[] = {x, 2 * x + 3, 3 * x + 7};
     uint64_t filter = 0;
 
-    assert_int_equal(profile_parse(profile_text, strlen(profile_text), &profile, &reason), 0);
-    assert_int_equal(profile.bits, 64);
-    encoder_begin_with(&encoder, &profile, &example);
-    assert_int_equal(encoder_add(&encoder, first, strlen(first)), 0);
-    if (second != NULL) {
-        assert_int_equal(encoder_add(&encoder, second, strlen(second)), 0);
+    for (uint32_t i = 0; i < d; i++) {
+        bloom_set(&filter, (uint32_t)(values[i] % m));
     }
-    encoder_end(&encoder, &filter);
     return filter;
 }
 
@@ -209,27 +177,33 @@ static bool claims(uint64_t filter, uint64_t asked)
  */
 TEST(test_three_elements)
 {
-    static const char profile[] = "v2:x=10/3,any=54/1"; /* the second section stays empty */
-    uint64_t filter = 0;
+    const uint64_t filter = filter_of(2, 3, 10) | filter_of(4, 3, 10) | filter_of(9, 3, 10);
 
-    filter |= filter_of(profile, "x:2", NULL); /* 2, 7, 3 */
-    filter |= filter_of(profile, "x:4", NULL); /* 4, 1, 9 */
-    filter |= filter_of(profile, "x:9", NULL); /* 9, 1, 4 */
     assert_int_equal(filter, 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4 | 1u << 7 | 1u << 9);
-    assert_true(claims(filter, filter_of(profile, "x:4", NULL)));
-    assert_false(claims(filter, filter_of(profile, "x:5", NULL))); /* 5, 3, 2 */
-    assert_true(claims(filter, filter_of(profile, "x:12", NULL))); /* 2, 7, 3: those of 2 */
+    assert_true(claims(filter, filter_of(4, 3, 10)));  /* 4, 1, 9 */
+    assert_false(claims(filter, filter_of(5, 3, 10))); /* 5, 3, 2 */
+    assert_true(claims(filter, filter_of(12, 3, 10))); /* 2, 7, 3: those of 2 */
 }
 
-/* Whether the union of the contexts (9, 7) and (11, 9) claims a context that is one of them, and
- * (11, 15), which is none. */
-static void check_two_attributes(const char *profile, bool wrong_is_claimed)
+/* Two attributes, each with 8 bits, and 8 more bits for both together, of the XOR of their hashes.
+ */
+static uint64_t pair_of(uint64_t x, uint64_t y, bool is_combined)
 {
-    uint64_t both = filter_of(profile, "x:9", "y:7") | filter_of(profile, "x:11", "y:9");
+    uint64_t filter = filter_of(x, 2, 8) | filter_of(y, 2, 8) << 8;
 
-    assert_true(claims(both, filter_of(profile, "x:9", "y:7")));
-    assert_true(claims(both, filter_of(profile, "x:11", "y:9")));
-    assert_int_equal(claims(both, filter_of(profile, "x:11", "y:15")), wrong_is_claimed);
+    if (is_combined) {
+        bloom_set(&filter, 16 + (uint32_t)((x ^ y) % 8));
+        bloom_set(&filter, 16 + (uint32_t)(((2 * x + 3) ^ (2 * y + 3)) % 8));
+    }
+    return filter;
+}
+
+/* Whether the union of (9, 7) and (11, 9) claims (11, 15), which is neither. */
+static bool claims_wrong_pair(bool is_combined)
+{
+    const uint64_t both = pair_of(9, 7, is_combined) | pair_of(11, 9, is_combined);
+
+    return claims(both, pair_of(11, 15, is_combined));
 }
 
 /*
@@ -237,14 +211,15 @@ static void check_two_attributes(const char *profile, bool wrong_is_claimed)
  * for each attribute (multi-dimensional Bloom filter: Guo et al. 2006) claims (11, 15), which
  * nobody stored; one more filter, of the XOR of both attributes' hashes (the combined
  * multi-dimensional Bloom filter of later work), does not: it has 6, 4 and 2, and would need 4 and
- * 0. With us these filters are sections, and what is stored is a union, as in a node of the tree.
- * The numbers are those of a text on the combined filter; we know of no paper that has them.
+ * 0. With us these filters are sections, and what is stored is a union, as in a node of the tree
+ * (test_encode.c). The numbers are those of a text on the combined filter; we know of no paper
+ * that has them.
  */
 TEST(test_two_attributes)
 {
-    check_two_attributes("v2:x=8/2,y=8/2,any=48/1", true);
-    check_two_attributes("v2:x=8/2,y=8/2,joint(x,y)=8/2,any=40/1", false);
-    assert_int_equal(filter_of("v2:x=8/2,y=8/2,joint(x,y)=8/2,any=40/1", "x:9", "y:7"),
+    assert_true(claims_wrong_pair(false));
+    assert_false(claims_wrong_pair(true));
+    assert_int_equal(pair_of(9, 7, true),
                      (1u << 1 | 1u << 5) | (1u << 7 | 1u << 1) << 8 | (1u << 6 | 1u << 4) << 16);
 }
 

@@ -365,7 +365,6 @@ TEST(addresses_of_a_link_are_one_device)
     apply(table, 4, 1, 3, NULL);
     apply(table, 4, 1, 3, NULL);
     assert_int_equal(device_of(table, 4, 1, 0), 0);
-    assert_int_equal(neighbour_table_count(table), 4);
     neighbour_table_free(table);
 }
 
@@ -407,7 +406,7 @@ TEST(the_table_is_bounded)
     for (uint8_t last = 1; last <= 200; last++) {
         apply(table, 6, last, 3, link_a);
     }
-    assert_int_equal(neighbour_table_count(table), 8);
+    assert_true(device_of(table, 6, 8, 0) != 0);
     assert_true(neighbour_table_is_incomplete(table));
     assert_true(neighbour_table_covers(table, elsewhere)); /* it may have been left out */
     assert_int_equal(device_of(table, 6, 9, 0), 0);
@@ -417,7 +416,8 @@ TEST(the_table_is_bounded)
     apply(table, 6, 1, 3, link_a);
     apply(table, 4, 9, 3, NULL);
     neighbour_table_end(table);
-    assert_int_equal(neighbour_table_count(table), 1);
+    assert_true(device_of(table, 6, 1, 0) != 0);
+    assert_int_equal(device_of(table, 6, 2, 0), 0);
     assert_false(neighbour_table_is_incomplete(table));
     assert_false(neighbour_table_covers(table, elsewhere));
     struct neighbour own = neighbour_of(6, 77, 0, NULL);
@@ -479,8 +479,6 @@ TEST(the_table_agrees_with_a_list)
         }
         list[last][interface] = is_there ? link[5] : 0;
         apply(table, 6, last, interface + 1U, is_there ? link : NULL);
-
-        uint32_t count = 0;
         for (uint8_t i = 0; i < LASTS; i++) {
             for (uint8_t j = 0; j < INTERFACES; j++) {
                 uint8_t same[6] = {2, [5] = list[i][j]};
@@ -488,10 +486,9 @@ TEST(the_table_agrees_with_a_list)
                 uint64_t device = device_of(table, 6, i, j + 1U);
                 assert_true(device ==
                             (list[i][j] == 0 ? 0 : neighbour_table_device(table, &expected)));
-                count += list[i][j] != 0;
             }
         }
-        assert_int_equal(neighbour_table_count(table), count);
+        assert_false(neighbour_table_is_incomplete(table)); /* no entry is kept beside these */
     }
     neighbour_table_free(table);
 }

@@ -6,6 +6,7 @@
 
 #include "core/filter/bloom.h"
 #include "tests/lib/check.h"
+#include "tests/lib/profile_of.h"
 #include "tests/lib/rng.h"
 
 TEST(test_round_trip)
@@ -212,17 +213,6 @@ TEST(test_length_counts)
     assert_int_equal(profile_parse(long_text, PROFILE_TEXT_MAX - 1, &profile, &reason),
                      PROFILE_REFUSED);
     assert_null(strstr(reason, "too long"));
-}
-
-static struct profile profile_of(const char *text)
-{
-    struct profile profile;
-    const char *reason = NULL;
-
-    if (profile_parse(text, strlen(text), &profile, &reason) != 0) {
-        fail_msg("%s: %s", text, reason);
-    }
-    return profile;
 }
 
 /* Each of these is a profile, and differs from all others; each is printed as it was written. */

@@ -86,9 +86,12 @@ WEB_BOARD_TEST(test_get_and_place)
         assert_string_equal(told.place, "The bar\nThe hall\n");
         assert_int_equal(web_board_look(fixture, &fixture->world.places), 2);
     }
-    uint64_t version = board_version(fixture->board);
+    const struct view bar = {.place = "place:bar\n"};
+    struct web_board_watcher watcher = {.begun = 0};
+    assert_non_null(board_watch(fixture->board, &bar, &web_board_events, &watcher));
+    WEB_BOARD_WHILE(fixture, watcher.begun == 0);
     web_board_tell_change(fixture);
-    WEB_BOARD_WHILE(fixture, board_version(fixture->board) == version);
+    WEB_BOARD_WHILE(fixture, watcher.ended == 0); /* the places have changed */
     told = web_board_place(fixture, &client);
     assert_int_equal(web_board_look(fixture, &fixture->world.places), 3);
     told = web_board_places(fixture, &client);

@@ -18,6 +18,7 @@
 #include "core/profile/phi.h"
 #include "core/profile/profile.h"
 #include "tests/lib/check.h"
+#include "tests/lib/profile_of.h"
 
 enum { BYTES_MAX = PROFILE_BYTES_MAX };
 
@@ -90,18 +91,6 @@ static void hex_filter(const json_t *object, const char *name, uint32_t m, uint6
     assert_int_equal(bloom_load(out, m, bytes, length), 0);
 }
 
-static struct profile profile_of(const json_t *object)
-{
-    struct profile profile;
-    const char *spelling = text(object, "profile");
-    const char *reason = "";
-
-    if (profile_parse(spelling, strlen(spelling), &profile, &reason) != 0) {
-        fail_msg("%s: %s", spelling, reason);
-    }
-    return profile;
-}
-
 /* ---- labels ---- */
 
 static void check_stored(const json_t *object, const uint64_t *filter, uint32_t m)
@@ -122,14 +111,12 @@ static void check_size(const json_t *size, const uint8_t *label, size_t length)
     uint32_t m = number(size, "m");
     uint32_t d = number(size, "d");
     const json_t *positions = field(size, "positions");
-    const char *reason = "";
-    struct profile profile;
     struct encoder encoder;
     char spelling[64];
 
     (void)snprintf(spelling, sizeof(spelling), m % 64 == 0 ? "v2:%u/%u" : "v2:any=%u/%u,x=%u/1", m,
                    d, 64 - m % 64);
-    assert_int_equal(profile_parse(spelling, strlen(spelling), &profile, &reason), 0);
+    const struct profile profile = profile_of(spelling);
     encoder_begin(&encoder, &profile);
     assert_int_equal(encoder_add(&encoder, (const char *)label, length), 0);
     encoder_end(&encoder, filter);
@@ -172,6 +159,26 @@ TEST(test_labels)
     json_decref(root);
 }
 
+static void check_context(const json_t *context)
+{
+    const struct profile profile = profile_of(text(context, "profile"));
+    uint64_t filter[PROFILE_WORDS_MAX];
+    struct encoder encoder;
+    size_t i = 0;
+    const json_t *label = NULL;
+
+    encoder_begin(&encoder, &profile);
+    json_array_foreach(field(context, "labels"), i, label)
+    {
+        assert_int_equal(encoder_add(&encoder, json_string_value(label), json_string_length(label)),
+                         0);
+    }
+    encoder_end(&encoder, filter);
+    check_stored(context, filter, profile.bits);
+    assert_int_equal(bloom_cardinality(filter, bloom_words(profile.bits)),
+                     number(context, "cardinality"));
+}
+
 TEST(test_contexts)
 {
     json_t *root = load("labels.json");
@@ -182,22 +189,7 @@ TEST(test_contexts)
     assert_true(json_array_size(contexts) >= 10);
     json_array_foreach(contexts, i, context)
     {
-        struct profile profile = profile_of(context);
-        uint64_t filter[PROFILE_WORDS_MAX];
-        struct encoder encoder;
-        size_t j = 0;
-        const json_t *label = NULL;
-
-        encoder_begin(&encoder, &profile);
-        json_array_foreach(field(context, "labels"), j, label)
-        {
-            assert_int_equal(
-                encoder_add(&encoder, json_string_value(label), json_string_length(label)), 0);
-        }
-        encoder_end(&encoder, filter);
-        check_stored(context, filter, profile.bits);
-        assert_int_equal(bloom_cardinality(filter, bloom_words(profile.bits)),
-                         number(context, "cardinality"));
+        check_context(context);
     }
     json_decref(root);
 }
@@ -229,7 +221,7 @@ TEST(test_distances)
     assert_true(json_array_size(pairs) >= 100);
     json_array_foreach(pairs, i, pair)
     {
-        struct profile profile = profile_of(pair);
+        struct profile profile = profile_of(text(pair, "profile"));
         uint64_t a[PROFILE_WORDS_MAX];
         uint64_t b[PROFILE_WORDS_MAX];
 
@@ -263,7 +255,7 @@ TEST(test_phi)
     assert_true(json_array_size(field(root, "pairs")) >= 300);
     json_array_foreach(field(root, "pairs"), i, pair)
     {
-        struct profile profile = profile_of(pair);
+        struct profile profile = profile_of(text(pair, "profile"));
         struct phi_query query;
         uint64_t a[PROFILE_WORDS_MAX];
         uint64_t b[PROFILE_WORDS_MAX];
@@ -291,7 +283,7 @@ TEST(test_section_profiles)
     assert_true(json_array_size(field(root, "profiles")) >= 10);
     json_array_foreach(field(root, "profiles"), i, entry)
     {
-        struct profile profile = profile_of(entry);
+        struct profile profile = profile_of(text(entry, "profile"));
         char printed[PROFILE_TEXT_MAX];
         size_t s = 0;
         const json_t *expected = NULL;
@@ -332,27 +324,12 @@ TEST(test_section_contexts)
     assert_true(json_array_size(field(root, "contexts")) >= 40);
     json_array_foreach(field(root, "contexts"), i, context)
     {
-        struct profile profile = profile_of(context);
-        uint64_t filter[PROFILE_WORDS_MAX];
-        struct encoder encoder;
-        size_t j = 0;
-        const json_t *label = NULL;
-
-        encoder_begin(&encoder, &profile);
-        json_array_foreach(field(context, "labels"), j, label)
-        {
-            assert_int_equal(
-                encoder_add(&encoder, json_string_value(label), json_string_length(label)), 0);
-        }
-        encoder_end(&encoder, filter);
-        check_stored(context, filter, profile.bits);
-        assert_int_equal(bloom_cardinality(filter, bloom_words(profile.bits)),
-                         number(context, "cardinality"));
+        check_context(context);
     }
     assert_true(json_array_size(field(root, "refused_labels")) >= 5);
     json_array_foreach(field(root, "refused_labels"), i, context)
     {
-        struct profile profile = profile_of(context);
+        struct profile profile = profile_of(text(context, "profile"));
         const char *label = text(context, "label");
         struct encoder encoder;
 
@@ -371,7 +348,7 @@ TEST(test_section_pairs)
     assert_true(json_array_size(field(root, "pairs")) >= 15);
     json_array_foreach(field(root, "pairs"), i, pair)
     {
-        struct profile profile = profile_of(pair);
+        struct profile profile = profile_of(text(pair, "profile"));
         size_t words = bloom_words(profile.bits);
         uint64_t a[PROFILE_WORDS_MAX];
         uint64_t b[PROFILE_WORDS_MAX];

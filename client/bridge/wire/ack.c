@@ -33,7 +33,6 @@ bool ack_read(const void *bytes, size_t size, struct ack *out)
         is_right = ack.code != 0;
     } else if (is_right) {
         ack.seq = (uint64_t)json_integer_value(seq);
-        ack.is_duplicate = json_is_true(json_object_get(root, "duplicate"));
     }
     json_decref(root);
     if (is_right) {

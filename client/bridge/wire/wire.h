@@ -170,8 +170,7 @@ void text_metric(FILE *out, const char *name, const char *type, uint64_t value);
 enum { ACK_TEXT_BYTES = 128, ACK_WRONG_SEQUENCE = 10071 };
 
 struct ack {
-    uint64_t seq; /* in the stream; 0 with an error */
-    bool is_duplicate;
+    uint64_t seq;              /* in the stream; 0 with an error */
     int code;                  /* JetStream's number; 0: stored */
     uint64_t last;             /* with ACK_WRONG_SEQUENCE: the last sequence of the subject */
     char text[ACK_TEXT_BYTES]; /* with an error: what JetStream says */

@@ -18,7 +18,7 @@ static int reload_run(struct cli *cli, void *options)
     return code;
 }
 
-const struct cli_command command_admin_reload = {
+static const struct cli_command command_admin_reload = {
     .name = "admin reload",
     .summary = "have the daemon read its configuration again",
     .arguments = "[OPTION]...",
@@ -44,7 +44,7 @@ static int log_level_run(struct cli *cli, void *options)
     return code;
 }
 
-const struct cli_command command_admin_log_level = {
+static const struct cli_command command_admin_log_level = {
     .name = "admin log-level",
     .summary = "print or set the least important lines that are logged",
     .arguments = "[OPTION]... [error|warning|info|debug]",
@@ -72,7 +72,7 @@ static int pin_run(struct cli *cli, void *options)
     return CLI_DONE;
 }
 
-const struct cli_command command_admin_pin = {
+static const struct cli_command command_admin_pin = {
     .name = "admin pin",
     .summary = "print the pin of a certificate, for --pin",
     .arguments = "[OPTION]... FILE",

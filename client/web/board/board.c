@@ -281,7 +281,6 @@ static void on_written(void *context, const struct view *left, const uint8_t *id
 {
     struct board *board = context;
 
-    board->version++;
     if (left != NULL) {
         asks_drop_place(&board->asks, left);
     } else {
@@ -475,7 +474,6 @@ static void on_replied(void *context, const struct hearsay_reply *reply)
     struct board *board = context;
 
     if (reply->response.kind == HEARSAY_RESPONSE_HERE_CHANGED) {
-        board->version++;
         asks_drop_answers(&board->asks, ASK_PLACE);
         asks_drop_answers(&board->asks, ASK_PLACES);
         watch_end_places(board);
@@ -508,7 +506,6 @@ static void on_rested(void *context)
     struct board *board = context;
 
     if (note_epochs(board)) {
-        board->version++;
         asks_drop_answers(&board->asks, ASK_LIST);
         watch_end_all(board);
     }
@@ -552,7 +549,6 @@ static void on_greeted(void *context)
     board->is_greeted = true;
     board->retry_ms = RETRY_FIRST_MS;
     board->greeted_ms = loop_now(board);
-    board->version++;
     for (int kind = 0; kind < ASK_KINDS; kind++) {
         asks_drop_answers(&board->asks, (enum ask_kind)kind);
     }
@@ -752,11 +748,6 @@ bool board_now_ms(const struct board *board, int64_t *out_now_ms)
     }
     *out_now_ms = hearsay_now_ms(server);
     return true;
-}
-
-uint64_t board_version(const struct board *board)
-{
-    return board->version;
 }
 
 void board_on_news(struct board *board, void (*news)(void *context, const uint8_t *id),

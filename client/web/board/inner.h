@@ -32,7 +32,6 @@ struct board {
     uint64_t epochs[BOARD_HOSTS_MAX]; /* numbers of the current ones */
     struct board_watch *watches;      /* owned */
     size_t watch_filters;             /* of all watches at hearsayd */
-    uint64_t version;
     void (*news)(void *context, const uint8_t *id); /* of board_on_news */
     void *news_context;
 };

@@ -164,7 +164,6 @@ static void take_match(struct board *board, uint64_t watch_id)
         return; /* was on its way when the watch ended */
     }
     asks_drop_view(&board->asks, &watch->view);
-    board->version++;
     if (watch->events != NULL) {
         watch->events->match(watch->context);
     }

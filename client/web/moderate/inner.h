@@ -16,9 +16,6 @@ void desk_words(struct html *html, const struct desk *desk, const char *key);
 /* Writes a hidden field; nothing without a value, or with an empty one. */
 void desk_hidden(struct html *html, const char *name, const char *value);
 
-/* Writes an address of the page: behind the token, where somebody is logged in. */
-void desk_address(struct html *html, const struct desk *desk, const char *name);
-
 /* Begins a form that does something; behind it the browser goes to the element `place`; NULL: to
  * the top. */
 void desk_form_begin(struct html *html, const struct desk *desk, const char *class_name,

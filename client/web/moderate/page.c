@@ -43,7 +43,8 @@ void desk_hidden(struct html *html, const char *name, const char *value)
     }
 }
 
-void desk_address(struct html *html, const struct desk *desk, const char *name)
+/* Writes an address of the page: behind the token, where somebody is logged in. */
+static void write_address(struct html *html, const struct desk *desk, const char *name)
 {
     if (desk->token[0] != '\0') {
         html_between(html, "/", desk->token, "");
@@ -57,7 +58,7 @@ static void form_open(struct html *html, const struct desk *desk, const char *st
 {
     html_raw(html, start);
     html_raw(html, " action=\"");
-    desk_address(html, desk, name);
+    write_address(html, desk, name);
     if (place != NULL) {
         html_between(html, "#", place, "");
     }
@@ -156,7 +157,7 @@ static void write_links(struct html *html, const struct desk *desk, const char *
                        : current == DESK_VIEWS ? "messages"
                                                : "decide");
         html_raw(html, "<li><a class=\"link\" href=\"");
-        desk_address(html, desk, name);
+        write_address(html, desk, name);
         if (desk->language[0] != '\0') {
             html_between(html, "?l=", desk->language, "");
         }

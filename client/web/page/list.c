@@ -132,8 +132,9 @@ static bool item_write_text(struct html *html, const struct page *page,
     return is_whole;
 }
 
-void page_write_item(struct html *html, const struct page *page,
-                     const struct board_message *message, bool shows_nearness)
+/* One message as an item of the list. */
+static void write_item(struct html *html, const struct page *page,
+                       const struct board_message *message, bool shows_nearness)
 {
     char id[PAGE_ID_TEXT_BYTES];
 
@@ -461,7 +462,7 @@ void page_write_items(struct html *html, const struct page *page, const struct b
     list_write_words(html, page);
     html_raw(html, count == 0 ? " hidden>\n" : ">\n");
     for (size_t i = 0; i < count; i++) {
-        page_write_item(html, page, &list->messages[i], shows_nearness);
+        write_item(html, page, &list->messages[i], shows_nearness);
     }
     html_raw(html, "</ol>\n");
 }

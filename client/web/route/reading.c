@@ -12,7 +12,8 @@ enum { STATIC_MAX_AGE_S = 86400, SECOND_MS = 1000, MESSAGE_PATH_BYTES = 3 };
 
 /* --- what a reader asks for ------------------------------------------------------------------- */
 
-bool reading_view(struct visit *visit)
+/* Reads the fields of the URL into the visit. False: one is wrong, and the visit was answered. */
+static bool read_view(struct visit *visit)
 {
     const char *field = NULL;
 
@@ -149,7 +150,7 @@ static void list_place_done(void *context, const struct board_reply *reply)
 static void read_list(struct visit *visit, enum visit_format format)
 {
     visit->format = format;
-    if (reading_view(visit)) {
+    if (read_view(visit)) {
         visit_name_host(visit);
         board_place(visit->router->board, visit->view.host, &visit->request->client,
                     list_place_done, visit);
@@ -221,7 +222,7 @@ static void events_place_done(void *context, const struct board_reply *reply)
 
 void reading_events(struct visit *visit)
 {
-    if (reading_view(visit)) {
+    if (read_view(visit)) {
         visit_name_host(visit);
         board_place(visit->router->board, visit->view.host, &visit->request->client,
                     events_place_done, visit);
@@ -286,7 +287,7 @@ void reading_message(struct visit *visit)
 
     if (!secret_read_hex(visit->request->path + MESSAGE_PATH_BYTES, id)) {
         visit_fail(visit, 404, &(struct page_error){.notice = PAGE_ADDRESS});
-    } else if (reading_view(visit)) {
+    } else if (read_view(visit)) {
         visit_name_host(visit);
         board_get(visit->router->board, visit_host_at(visit), id, &visit->request->client,
                   message_done, visit);
@@ -299,7 +300,7 @@ void reading_message(struct visit *visit)
  * matter there, so that all readers get one page. */
 static bool fixed_view(struct visit *visit)
 {
-    if (!reading_view(visit)) {
+    if (!read_view(visit)) {
         return false;
     }
     visit->view.topic_count = 0;

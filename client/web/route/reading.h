@@ -16,6 +16,3 @@ void reading_static(struct visit *visit);  /* /s/RANDOM/NAME */
 void reading_icon(struct visit *visit);    /* /favicon.svg */
 void reading_robots(struct visit *visit);  /* /robots.txt */
 void reading_health(struct visit *visit);  /* /healthz */
-
-/* Reads the fields of the URL into the visit. False: one is wrong, and the visit was answered. */
-bool reading_view(struct visit *visit);

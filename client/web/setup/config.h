@@ -141,7 +141,3 @@ bool web_address_is_any(uint8_t family, const uint8_t *address);
 
 /* Whether an address is one of those. */
 bool web_prefix_has(const struct web_config_prefix *prefix, uint8_t family, const uint8_t *address);
-
-/* Whether a text is a hash of a password that takes no more than WEB_CONFIG_HASH_PASSES and
- * WEB_CONFIG_HASH_MEMORY to check. */
-bool web_hash_is_ours(const char *hash);

@@ -429,16 +429,11 @@ const struct settings_own web_type_prefix = {
     .print = prefixes_print,
 };
 
-bool web_hash_is_ours(const char *hash)
-{
-    return crypto_pwhash_str_needs_rehash(hash, WEB_CONFIG_HASH_PASSES, WEB_CONFIG_HASH_MEMORY) ==
-           0;
-}
-
 static int hash_set(const struct settings_source *source, const struct settings_key *key,
                     void *base, const char *value)
 {
-    if (!web_hash_is_ours(value)) {
+    if (crypto_pwhash_str_needs_rehash(value, WEB_CONFIG_HASH_PASSES, WEB_CONFIG_HASH_MEMORY) !=
+        0) {
         return settings_refuse(source,
                                "`%s` must be the line that `hearsay-web --set-password` writes, "
                                "not the password itself",
