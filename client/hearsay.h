@@ -19,9 +19,12 @@
  * A call that can fail returns an int:
  *
  *   0         HEARSAY_OK.
- *   negative  HEARSAY_ERR_...; *out_error describes the error, unless out_error is NULL. Other
- *             outputs are unchanged, except the receipt of a deposit.
+ *   negative  HEARSAY_ERR_...; *out_error describes the error.
  *   positive  an outcome that is no error, such as HEARSAY_FULL; the call's comment names it.
+ *
+ * Unless a call returns HEARSAY_OK, its outputs that are pointers are NULL, and the others are
+ * unchanged, except *out_error and the receipt of a deposit. out_error may be NULL, and so may the
+ * outputs of the calls on a connection.
  *
  * Units: *_ms are milliseconds; moments that a server sends are Unix milliseconds on its clock. *_s
  * are seconds. Distances and similarities are millionths, 0 to 1,000,000. timeout_ms is 0 (do not

@@ -106,6 +106,7 @@ int hearsay_connect(const struct hearsay_connect *options, struct hearsay **out_
 {
     struct address address;
     struct client_open open;
+    *out_server = NULL;
     int status = connect_prepare(options, &address, &open, out_error);
     if (status != HEARSAY_OK) {
         return status;
@@ -130,6 +131,7 @@ int hearsay_connect_begin(const struct hearsay_connect *options, struct hearsay 
 {
     struct address address;
     struct client_open open;
+    *out_server = NULL;
     if (options->tls != NULL) {
         return fail_set(out_error, HEARSAY_ERR_ARGUMENT,
                         "hearsay_connect_begin does no TLS; use hearsay_connect");
