@@ -31,6 +31,10 @@
  * wait) to INT_MAX. Strings end with NUL. A struct hearsay_text also has the length of its text:
  * hearsay_text makes one of a string.
  *
+ * Until 1.0 each minor version (0.2, 0.3) may change structs and calls, although the library keeps
+ * the name libhearsay.so.0: run a program with the version whose headers it was built with.
+ * hearsay_version tells which one runs. A change of the third number changes no struct or call.
+ *
  * In C++ write `struct` before the names of structs: some calls have the same names.
  *
  * Before you fill a struct for a call, set the struct to zeros (`= {0}`), or call its _init

@@ -99,12 +99,12 @@ HEARSAY_API int hearsay_query(struct hearsay *server, const struct hearsay_query
 
 /* What has arrived: the answer to a request, or a push. */
 struct hearsay_reply {
+    struct hearsay_error error; /* of HEARSAY_RESPONSE_ERROR only; its status is ERR_REFUSED */
     /*
      * Its id is the ticket of the request. HEARSAY_RESPONSE_MATCH and HEARSAY_RESPONSE_HERE_CHANGED
      * answer no request: the id is 0
      */
     struct hearsay_response response;
-    struct hearsay_error error; /* of HEARSAY_RESPONSE_ERROR only; its status is ERR_REFUSED */
 };
 
 /*

@@ -16,6 +16,9 @@
 
 enum { LONG_MS = 60000 }; /* a deadline that is never meant to pass */
 
+_Static_assert(offsetof(struct hearsay_reply, error) < offsetof(struct hearsay_reply, response),
+               "a larger response moves no other field");
+
 static struct hearsay *open_client(const struct alloc *alloc, struct fake_server *server)
 {
     struct hearsay *client = NULL;
