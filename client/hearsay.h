@@ -37,8 +37,9 @@
  *
  * In C++ write `struct` before the names of structs: some calls have the same names.
  *
- * Before you fill a struct for a call, set the struct to zeros (`= {0}`), or call its _init
- * function if there is one. The library borrows the pointers in the struct until the call returns.
+ * Before you fill a struct for a call, set the struct to zeros (`= {0}`, in C++ `= {}`), or call
+ * its _init function if there is one. The library borrows the pointers in the struct until the call
+ * returns.
  *
  * A first program, without its error checks:
  *

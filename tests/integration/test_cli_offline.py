@@ -271,6 +271,17 @@ def test_headers_stand_alone(tmp_path):
                             str(include), "-fsyntax-only", str(file)], check=True, timeout=60)
 
 
+def test_pkgconfig_gives_no_flags_of_others():
+    """Who compiles against libhearsay gets where its headers are, and no macro of a library that it uses inside."""
+    folder = Path(conftest.binary(conftest.HEARSAY)).parents[1] / "meson-private"
+    if not shutil.which("pkg-config") or not (folder / "hearsay.pc").exists():
+        pytest.skip("no pkg-config, or no build directory")
+    env = {**os.environ, "PKG_CONFIG_PATH": str(folder)}
+    flags = subprocess.run(["pkg-config", "--cflags", "hearsay"], env=env, capture_output=True, text=True, check=True,
+                           timeout=60).stdout.split()
+    assert [flag for flag in flags if not flag.startswith("-I")] == []
+
+
 def test_library_exports_what_its_headers_declare():
     """hearsay.map, the headers and the shared library have the same names: none missing, none more."""
     declared = set().union(*map(declared_in, (ROOT / "client/hearsay").glob("*.h")))
