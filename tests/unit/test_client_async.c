@@ -370,6 +370,8 @@ TEST(test_asking_for_others)
     assert_int_equal(hearsay_ask_for(client, phone, 5, NULL, NULL), HEARSAY_ERR_ARGUMENT);
     assert_int_equal(hearsay_submit(client, &here, &ticket, NULL), HEARSAY_OK);
     assert_int_equal(next(client)->response.kind, HEARSAY_RESPONSE_HERE_LABELS);
+    assert_int_equal(hearsay_ask_for(client, phone, 4, local, NULL), HEARSAY_ERR_ARGUMENT);
+    assert_int_equal(hearsay_ask_for(client, NULL, 0, local, NULL), HEARSAY_ERR_ARGUMENT);
     assert_int_equal(hearsay_ask_for(client, phone, 4, NULL, NULL), HEARSAY_OK);
     assert_int_equal(hearsay_ask_for(client, phone, 16, local, NULL), HEARSAY_OK);
     assert_int_equal(hearsay_submit(client, &get, &ticket, NULL), HEARSAY_OK);
