@@ -326,6 +326,11 @@ int client_await(struct hearsay *server, uint64_t ticket, int64_t deadline_ms,
     }
 }
 
+void hearsay_cancel(struct hearsay *server, uint64_t ticket)
+{
+    conn_abandon(&server->conn, ticket);
+}
+
 int hearsay_next(struct hearsay *server, int timeout_ms, const struct hearsay_reply **out_reply,
                  struct hearsay_error *out_error)
 {

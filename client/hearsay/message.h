@@ -131,6 +131,13 @@ HEARSAY_API int hearsay_submit_query(struct hearsay *server, const struct hearsa
                                      uint64_t *out_ticket, struct hearsay_error *out_error);
 
 /*
+ * Drops the reply to a submitted request when it arrives. Until then the request counts among those
+ * in flight at the server, which may carry it out. A reply that the library already keeps stays.
+ * Not for a watch, which HEARSAY_REQUEST_UNWATCH ends.
+ */
+HEARSAY_API void hearsay_cancel(struct hearsay *server, uint64_t ticket);
+
+/*
  * Returns the next reply to a submitted request, the next match or the next change of here labels,
  * in the order of arrival; the server may answer in any order. *out_reply is borrowed until the
  * next call on this connection. If the server refused the request, the call returns HEARSAY_OK with

@@ -140,7 +140,7 @@ int conn_submit(struct conn *conn, struct hearsay_request *request, uint64_t *ou
 
 void conn_abandon(struct conn *conn, uint64_t ticket)
 {
-    if (conn->state != CONN_READY) {
+    if (conn->state != CONN_READY || ticket == 0) { /* 0: a free slot */
         return;
     }
     struct conn_slot *slot = slot_of(conn, ticket);

@@ -567,6 +567,25 @@ TEST(test_deadline)
     fake_server_stop(&server);
 }
 
+/* The reply to a cancelled request is dropped; 0 is no ticket. */
+TEST(test_cancel)
+{
+    struct fake_server server;
+    const struct hearsay_reply *reply = NULL;
+    uint64_t ticket = 0;
+    fake_server_pair(&server, script_silent, NULL);
+    struct hearsay *client = open_client(alloc_system(), &server);
+    assert_int_equal(fake_submit_ping(client, &ticket, NULL), HEARSAY_OK);
+    hearsay_cancel(client, ticket);
+    hearsay_cancel(client, 0);
+    assert_int_equal(hearsay_in_flight(client), 0);
+    assert_int_equal(fake_submit_ping(client, &ticket, NULL), HEARSAY_OK);
+    assert_int_equal(hearsay_next(client, LONG_MS, &reply, NULL), HEARSAY_OK);
+    assert_int_equal(reply->response.id, ticket);
+    hearsay_close(client);
+    fake_server_stop(&server);
+}
+
 /* Talks for ever, of nothing that was asked. */
 static void script_chatter(struct fake_peer *peer, void *context)
 {
