@@ -19,19 +19,27 @@
  * A call that can fail returns an int:
  *
  *   0         HEARSAY_OK.
- *   negative  HEARSAY_ERR_...; *out_error describes the error, unless out_error is NULL. Other
- *             outputs are unchanged, except the receipt of a deposit.
+ *   negative  HEARSAY_ERR_...; *out_error describes the error.
  *   positive  an outcome that is no error, such as HEARSAY_FULL; the call's comment names it.
+ *
+ * Unless a call returns HEARSAY_OK, its outputs that are pointers are NULL, and the others are
+ * unchanged, except *out_error and the receipt of a deposit. out_error may be NULL, and so may the
+ * outputs of the calls on a connection.
  *
  * Units: *_ms are milliseconds; moments that a server sends are Unix milliseconds on its clock. *_s
  * are seconds. Distances and similarities are millionths, 0 to 1,000,000. timeout_ms is 0 (do not
  * wait) to INT_MAX. Strings end with NUL. A struct hearsay_text also has the length of its text:
  * hearsay_text makes one of a string.
  *
+ * Until 1.0 each minor version (0.2, 0.3) may change structs and calls, although the library keeps
+ * the name libhearsay.so.0: run a program with the version whose headers it was built with.
+ * hearsay_version tells which one runs. A change of the third number changes no struct or call.
+ *
  * In C++ write `struct` before the names of structs: some calls have the same names.
  *
- * Before you fill a struct for a call, set the struct to zeros (`= {0}`), or call its _init
- * function if there is one. The library borrows the pointers in the struct until the call returns.
+ * Before you fill a struct for a call, set the struct to zeros (`= {0}`, in C++ `= {}`), or call
+ * its _init function if there is one. The library borrows the pointers in the struct until the call
+ * returns.
  *
  * A first program, without its error checks:
  *

@@ -10,6 +10,7 @@
 #include <sodium.h>
 
 #include "client/fail.h"
+#include "client/net/wait.h"
 
 _Static_assert(HEARSAY_PORT == LIMIT_PORT, "the public port is the protocol's");
 _Static_assert(HEARSAY_ID_BYTES == LIMIT_ID_BYTES, "the public id is the protocol's");
@@ -197,16 +198,24 @@ int hearsay_ask(struct hearsay *server, const struct hearsay_request *request, i
                 const struct hearsay_response **out_response, struct hearsay_error *out_error)
 {
     const struct hearsay_reply *reply = NULL;
+    int64_t deadline_ms = wait_deadline_ms(timeout_ms);
     uint64_t ticket = 0;
+    if (out_response != NULL) {
+        *out_response = NULL;
+    }
     if (timeout_ms < 0) {
         return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the timeout is negative");
     }
-    if (server->kept_bytes > CLIENT_KEPT_BYTES_MAX) {
-        return fail_set(out_error, HEARSAY_FULL, "too many replies wait for hearsay_next");
-    }
-    int status = hearsay_submit(server, request, &ticket, out_error);
+    int status = client_await_slot(server, deadline_ms, out_error);
     if (status == HEARSAY_OK) {
-        status = client_await(server, ticket, timeout_ms, &reply, out_error);
+        status = hearsay_submit(server, request, &ticket, out_error);
+    }
+    if (status == HEARSAY_OK) {
+        status = client_await(server, ticket, deadline_ms, &reply, out_error);
+    }
+    if (status == HEARSAY_ERR_TIMEOUT) {
+        status = fail_set(out_error, HEARSAY_ERR_TIMEOUT, "the server did not answer within %d ms",
+                          timeout_ms);
     }
     if (status == HEARSAY_OK && out_response != NULL) {
         *out_response = &reply->response;
@@ -238,8 +247,8 @@ int hearsay_query(struct hearsay *server, const struct hearsay_query *query, int
     if (status == HEARSAY_OK) {
         status = hearsay_ask(server, &request, timeout_ms, &response, out_error);
     }
-    if (status == HEARSAY_OK) {
-        *out_results = &response->results;
+    if (out_results != NULL) {
+        *out_results = status == HEARSAY_OK ? &response->results : NULL;
     }
     return status;
 }

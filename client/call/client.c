@@ -273,12 +273,14 @@ int hearsay_submit(struct hearsay *server, const struct hearsay_request *request
                    uint64_t *out_ticket, struct hearsay_error *out_error)
 {
     bool idle = hearsay_in_flight(server) == 0;
+    uint64_t unused = 0;
     struct hearsay_request own = *request;
     own.asker = server->asker;
     /* Pushes may arrive right after the answer. */
     server->conn.takes_asks = server->conn.takes_asks || own.kind == HEARSAY_REQUEST_SERVE;
     server->conn.takes_matches = server->conn.takes_matches || own.kind == HEARSAY_REQUEST_WATCH;
-    int status = conn_submit(&server->conn, &own, out_ticket, out_error);
+    int status =
+        conn_submit(&server->conn, &own, out_ticket != NULL ? out_ticket : &unused, out_error);
     if (status == CONN_FULL) {
         client_flush(server);
         return fail_set(out_error, HEARSAY_FULL, "too many requests are under way");
@@ -298,20 +300,14 @@ int hearsay_submit(struct hearsay *server, const struct hearsay_request *request
     return HEARSAY_OK;
 }
 
-int client_await(struct hearsay *server, uint64_t ticket, int timeout_ms,
+int client_await(struct hearsay *server, uint64_t ticket, int64_t deadline_ms,
                  const struct hearsay_reply **out_reply, struct hearsay_error *out_error)
 {
-    int64_t deadline_ms = wait_deadline_ms(timeout_ms);
     for (;;) {
         int status = receive_reply(server, deadline_ms, out_error);
-        if (status == WAIT_TIMEOUT) {
-            conn_abandon(&server->conn, ticket);
-            return fail_set(out_error, HEARSAY_ERR_TIMEOUT,
-                            "the server did not answer within %d ms", timeout_ms);
-        }
         if (status != HEARSAY_OK) {
             conn_abandon(&server->conn, ticket);
-            return status;
+            return status == WAIT_TIMEOUT ? HEARSAY_ERR_TIMEOUT : status;
         }
         if (server->reply.response.id == ticket) {
             *out_reply = &server->reply;
@@ -330,9 +326,17 @@ int client_await(struct hearsay *server, uint64_t ticket, int timeout_ms,
     }
 }
 
+void hearsay_cancel(struct hearsay *server, uint64_t ticket)
+{
+    conn_abandon(&server->conn, ticket);
+}
+
 int hearsay_next(struct hearsay *server, int timeout_ms, const struct hearsay_reply **out_reply,
                  struct hearsay_error *out_error)
 {
+    const struct hearsay_reply *unused = NULL;
+    out_reply = out_reply != NULL ? out_reply : &unused;
+    *out_reply = NULL;
     if (timeout_ms < 0) {
         return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the timeout is negative");
     }
@@ -343,10 +347,12 @@ int hearsay_next(struct hearsay *server, int timeout_ms, const struct hearsay_re
     }
     /*
      * An idle connection is read, too: the server may have sent a push, which would keep hearsay_fd
-     * readable.
+     * readable. A connection that is full of abandoned requests is not idle: a caller whose request
+     * did not fit waits here.
      */
     bool is_idle = server->conn.state == CONN_READY && conn_in_flight(&server->conn) == 0 &&
-                   !server->conn.takes_matches && !server->conn.takes_here_changes;
+                   !conn_is_full(&server->conn) && !server->conn.takes_matches &&
+                   !server->conn.takes_here_changes;
     int status = receive_reply(server, wait_deadline_ms(is_idle ? 0 : timeout_ms), out_error);
     if (status == WAIT_TIMEOUT && is_idle) {
         return fail_set(out_error, HEARSAY_IDLE, "no request is under way");
@@ -381,6 +387,31 @@ static int catch_up(struct hearsay *server, struct hearsay_error *error)
     return HEARSAY_OK;
 }
 
+int client_await_slot(struct hearsay *server, int64_t deadline_ms, struct hearsay_error *out_error)
+{
+    bool is_late = false;
+    for (;;) {
+        if (server->kept_bytes >= CLIENT_KEPT_BYTES_MAX) {
+            return fail_set(out_error, HEARSAY_FULL, "too many replies wait for hearsay_next");
+        }
+        if (!conn_is_full(&server->conn)) {
+            return HEARSAY_OK;
+        }
+        if (is_late) {
+            return HEARSAY_ERR_TIMEOUT;
+        }
+        is_late = now_monotonic_ms() >= deadline_ms; /* reads once more then */
+        int status = catch_up(server, out_error);
+        if (status == HEARSAY_OK && conn_is_full(&server->conn)) {
+            short events = wants_write(server) ? POLLIN | POLLOUT : POLLIN;
+            status = wait_for(server->fd, events, deadline_ms, out_error);
+        }
+        if (status < 0) {
+            return status;
+        }
+    }
+}
+
 int hearsay_current_epoch(struct hearsay *server, const char *host, struct hearsay_epoch *out_epoch,
                           struct hearsay_error *out_error)
 {
@@ -390,7 +421,7 @@ int hearsay_current_epoch(struct hearsay *server, const char *host, struct hears
                         host != NULL ? host : "");
     }
     int status = catch_up(server, out_error);
-    if (status == HEARSAY_OK) {
+    if (status == HEARSAY_OK && out_epoch != NULL) {
         *out_epoch = found->epoch;
     }
     return status;

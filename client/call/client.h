@@ -98,11 +98,19 @@ int client_take_notices(struct hearsay *server, struct arena *arena,
 void client_free_notices(struct hearsay *server);
 
 /*
+ * Waits until another request may be submitted, and keeps the replies that arrive for hearsay_next.
+ * Returns 0; HEARSAY_FULL when these take CLIENT_KEPT_BYTES_MAX; HEARSAY_ERR_TIMEOUT, whose
+ * sentence the caller sets; or the error that broke the connection.
+ */
+int client_await_slot(struct hearsay *server, int64_t deadline_ms, struct hearsay_error *out_error);
+
+/*
  * Waits for the reply to the request with this ticket, and keeps all other replies for
  * hearsay_next. *out_reply is borrowed until the next call on the connection. When the reply is an
- * error, returns HEARSAY_ERR_REFUSED with *out_reply.
+ * error, returns HEARSAY_ERR_REFUSED with *out_reply. After the
+ * deadline returns HEARSAY_ERR_TIMEOUT, whose sentence the caller sets.
  */
-int client_await(struct hearsay *server, uint64_t ticket, int timeout_ms,
+int client_await(struct hearsay *server, uint64_t ticket, int64_t deadline_ms,
                  const struct hearsay_reply **out_reply, struct hearsay_error *out_error);
 
 /*

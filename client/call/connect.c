@@ -60,12 +60,15 @@ int hearsay_ask_for(struct hearsay *server, const uint8_t *address, size_t addre
         return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the address has %zu bytes, not %d or %d",
                         address_bytes, LIMIT_ADDRESS_BYTES_MIN, LIMIT_ADDRESS_BYTES);
     }
+    if (local != NULL && (address == NULL || address_bytes != LIMIT_ADDRESS_BYTES)) {
+        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "`local` goes with an IPv6 address only");
+    }
     sodium_memzero(server->asker_bytes, sizeof(server->asker_bytes)); /* of whom it was before */
     if (address != NULL) {
         memcpy(server->asker_bytes[0], address, address_bytes);
         asker.on_behalf = (struct hearsay_bytes){server->asker_bytes[0], address_bytes};
     }
-    if (address != NULL && local != NULL) {
+    if (local != NULL) {
         memcpy(server->asker_bytes[1], local, LIMIT_ADDRESS_BYTES);
         asker.on_behalf_local = (struct hearsay_bytes){server->asker_bytes[1], LIMIT_ADDRESS_BYTES};
     }
@@ -106,6 +109,7 @@ int hearsay_connect(const struct hearsay_connect *options, struct hearsay **out_
 {
     struct address address;
     struct client_open open;
+    *out_server = NULL;
     int status = connect_prepare(options, &address, &open, out_error);
     if (status != HEARSAY_OK) {
         return status;
@@ -130,6 +134,7 @@ int hearsay_connect_begin(const struct hearsay_connect *options, struct hearsay 
 {
     struct address address;
     struct client_open open;
+    *out_server = NULL;
     if (options->tls != NULL) {
         return fail_set(out_error, HEARSAY_ERR_ARGUMENT,
                         "hearsay_connect_begin does no TLS; use hearsay_connect");

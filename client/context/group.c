@@ -52,6 +52,7 @@ int hearsay_group_new(const void *secret, size_t secret_bytes, struct hearsay_gr
                       struct hearsay_error *out_error)
 {
     uint8_t key[HEARSAY_KEY_BYTES];
+    *out_group = NULL;
     if (secret_bytes < HEARSAY_SECRET_BYTES_MIN || secret_bytes > HEARSAY_SECRET_BYTES_MAX) {
         return fail_set(out_error, HEARSAY_ERR_ARGUMENT,
                         "the group's secret has %zu bytes; it must have %d to %d", secret_bytes,

@@ -33,6 +33,7 @@ struct hearsay_context {
 int context_new(const struct alloc *alloc, struct hearsay_context **out_context,
                 struct hearsay_error *out_error)
 {
+    *out_context = NULL;
     struct hearsay_context *context = alloc_zeroed(alloc, 1, sizeof(*context));
     if (context == NULL) {
         return fail_set_nomem(out_error);

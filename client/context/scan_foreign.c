@@ -17,13 +17,13 @@ struct foreign {
 
 #define MACOS                                                                                   \
     "what macOS says of WiFi is not read, and it hides most addresses; if it shows some, give " \
-    "each as --wifi BSSID=DBM, else say where you are by --at or --topic"
+    "each with its strength in dBm"
 #define ANDROID                                                                                  \
     "of Android, but not a scan that is read; ask for `termux-wifi-scaninfo`, which comes with " \
     "Termux:API"
-#define WINDOWS                                                                                  \
-    "`netsh` of Windows is not read; give each access point as --wifi BSSID=DBM, where 77 % is " \
-    "-62 dBm (percent / 2 - 100)"
+#define WINDOWS                                                                               \
+    "`netsh` of Windows is not read; give each address with its strength in dBm, where 77 % " \
+    "is -62 dBm (percent / 2 - 100)"
 #define NMCLI                                                                                \
     "not what nmcli prints with the options that are read here; ask for `nmcli -c no -t -f " \
     "BSSID,SIGNAL device wifi list`"

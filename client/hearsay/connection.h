@@ -266,8 +266,8 @@ HEARSAY_API int hearsay_current_epoch(struct hearsay *server, const char *host,
  * and here labels, which are those of the client; it refuses others with INVALID, field on_behalf.
  * A server of 0.2.0 does not know whom a request is for, and takes it as the gateway's: check
  * hearsay_has_capability with "request_on_behalf". `local` is the gateway's own IPv6 address of 16
- * bytes, to which the client has connected; NULL: not said. `address` NULL: the gateway's own
- * requests again. Both are copied. HEARSAY_OK; HEARSAY_ERR_ARGUMENT: another number of bytes.
+ * bytes, to which a client with an IPv6 address has connected; NULL: not said. `address` NULL: the
+ * gateway's own requests again. Both are copied. Anything else is ERR_ARGUMENT.
  */
 HEARSAY_API int hearsay_ask_for(struct hearsay *server, const uint8_t *address,
                                 size_t address_bytes, const uint8_t *local,

@@ -64,10 +64,11 @@ HEARSAY_API void hearsay_query_init(struct hearsay_query *query);
  * are borrowed from the connection until the next call on the connection.
  *
  * While a call waits, matches and replies to requests of the next section may arrive. The library
- * keeps them for hearsay_next. If they take more than 8 MiB, or in the cases of the next section,
- * the call returns HEARSAY_FULL and sends nothing.
+ * keeps them for hearsay_next. If they take 8 MiB, the call returns HEARSAY_FULL and sends nothing.
+ * If too many requests are in flight, the call waits until it can send its own.
  *
- * After ERR_TIMEOUT the connection is still usable, and the late reply is dropped. After
+ * After ERR_TIMEOUT the connection is still usable, and the late reply is dropped; until then its
+ * request counts among those that the server allows in flight. After
  * ERR_TIMEOUT or ERR_LOST the server may or may not have stored a deposit. Send the same deposit
  * again, with the same id: the server stores it only once.
  *
@@ -81,8 +82,8 @@ HEARSAY_API void hearsay_query_init(struct hearsay_query *query);
  * `asker` need not be set. A member that is 0 counts as such: where the comment of a field gives
  * another value for an absent field, the caller sets it. An absent host is the default host. The
  * request is borrowed for the call. response->kind is the one that answers the request.
- * out_response may be NULL. The time that the requests check, backup, compact and similar take
- * grows with the size of the store: choose timeout_ms accordingly.
+ * The time that the requests check, backup, compact and similar take grows with the size of the
+ * store: choose timeout_ms accordingly.
  */
 HEARSAY_API int hearsay_ask(struct hearsay *server, const struct hearsay_request *request,
                             int timeout_ms, const struct hearsay_response **out_response,
@@ -98,12 +99,12 @@ HEARSAY_API int hearsay_query(struct hearsay *server, const struct hearsay_query
 
 /* What has arrived: the answer to a request, or a push. */
 struct hearsay_reply {
+    struct hearsay_error error; /* of HEARSAY_RESPONSE_ERROR only; its status is ERR_REFUSED */
     /*
      * Its id is the ticket of the request. HEARSAY_RESPONSE_MATCH and HEARSAY_RESPONSE_HERE_CHANGED
      * answer no request: the id is 0
      */
     struct hearsay_response response;
-    struct hearsay_error error; /* of HEARSAY_RESPONSE_ERROR only; its status is ERR_REFUSED */
 };
 
 /*
@@ -115,8 +116,8 @@ struct hearsay_reply {
  * The calls return HEARSAY_OK, ERR_ARGUMENT, ERR_NOMEM, HEARSAY_FULL, or the error that broke the
  * connection. HEARSAY_FULL means that the request was not submitted, because
  * limits.requests_in_flight requests (at most 1024; with is_small or without this limit at most 16)
- * wait for their replies, or because more than 1 MiB is unsent. After HEARSAY_FULL call
- * hearsay_next, then submit the request again.
+ * wait for their replies, those whose calls timed out included, or because more than 1 MiB is
+ * unsent. After HEARSAY_FULL call hearsay_next, then submit the request again.
  *
  * hearsay_submit submits any request, as hearsay_ask takes it. After HEARSAY_REQUEST_SERVE,
  * hearsay_next returns HEARSAY_RESPONSE_ASK as well, with the id 0.
@@ -130,13 +131,21 @@ HEARSAY_API int hearsay_submit_query(struct hearsay *server, const struct hearsa
                                      uint64_t *out_ticket, struct hearsay_error *out_error);
 
 /*
+ * Drops the reply to a submitted request when it arrives. Until then the request counts among those
+ * in flight at the server, which may carry it out. A reply that the library already keeps stays.
+ * Not for a watch, which HEARSAY_REQUEST_UNWATCH ends.
+ */
+HEARSAY_API void hearsay_cancel(struct hearsay *server, uint64_t ticket);
+
+/*
  * Returns the next reply to a submitted request, the next match or the next change of here labels,
  * in the order of arrival; the server may answer in any order. *out_reply is borrowed until the
  * next call on this connection. If the server refused the request, the call returns HEARSAY_OK with
  * a reply of the kind HEARSAY_RESPONSE_ERROR. Other results:
  *
- *   HEARSAY_IDLE     no request is in flight, and this connection has had no watch and no call of
- *                    hearsay_take_here_changes; the call has read what has arrived, without waiting
+ *   HEARSAY_IDLE     no request is in flight, another may be submitted, and this connection has had
+ *                    no watch and no call of hearsay_take_here_changes; the call has read what has
+ *                    arrived, without waiting
  *   HEARSAY_PENDING  no reply arrived within timeout_ms
  *   ERR_REFUSED      the server ended the connection with a reason
  *   ERR_LOST, ERR_PROTOCOL, ERR_NOMEM, ERR_SYSTEM, ERR_ARGUMENT; with TLS also ERR_TRUST

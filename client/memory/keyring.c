@@ -88,6 +88,7 @@ static void forget_gone(struct hearsay_keyring *keyring)
 int hearsay_keyring_open(const char *path, struct hearsay_keyring **out_keyring,
                          struct hearsay_error *out_error)
 {
+    *out_keyring = NULL;
     struct hearsay_keyring *keyring = calloc(1, sizeof(*keyring));
     if (keyring == NULL) {
         return fail_set_nomem(out_error);

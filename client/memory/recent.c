@@ -361,6 +361,7 @@ static int recent_load(struct hearsay_recent *recent, const char *path, const ch
 int hearsay_recent_open(const char *path, const char *profile, uint32_t rounds,
                         struct hearsay_recent **out_recent, struct hearsay_error *out_error)
 {
+    *out_recent = NULL;
     if (rounds > DECAYING_ROUNDS_MAX) {
         return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "there may be 1 to %d rounds",
                         DECAYING_ROUNDS_MAX);

@@ -57,6 +57,7 @@ static void forget_expired(struct hearsay_seen *seen, int64_t now_ms)
 int hearsay_seen_open(const char *path, struct hearsay_seen **out_seen,
                       struct hearsay_error *out_error)
 {
+    *out_seen = NULL;
     if (sodium_init() < 0) {
         return fail_set(out_error, HEARSAY_ERR_SYSTEM, "the system gives no random numbers");
     }

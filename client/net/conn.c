@@ -110,8 +110,7 @@ int conn_submit(struct conn *conn, struct hearsay_request *request, uint64_t *ou
         return repeat_broken(conn, out_error);
     }
     assert(conn->state == CONN_READY);
-    if (conn->flight_count >= conn->flight_max ||
-        conn->output.count - conn->sent > CONN_OUTPUT_BYTES) {
+    if (conn_is_full(conn)) {
         return CONN_FULL;
     }
     enum hearsay_response_kind answer = codec_reply_kind(request->kind);
@@ -141,7 +140,7 @@ int conn_submit(struct conn *conn, struct hearsay_request *request, uint64_t *ou
 
 void conn_abandon(struct conn *conn, uint64_t ticket)
 {
-    if (conn->state != CONN_READY) {
+    if (conn->state != CONN_READY || ticket == 0) { /* 0: a free slot */
         return;
     }
     struct conn_slot *slot = slot_of(conn, ticket);
@@ -376,4 +375,10 @@ int conn_lose(struct conn *conn, int errno_value, struct hearsay_error *out_erro
 size_t conn_in_flight(const struct conn *conn)
 {
     return conn->flight_count - conn->abandoned_count;
+}
+
+bool conn_is_full(const struct conn *conn)
+{
+    return conn->state == CONN_READY && (conn->flight_count >= conn->flight_max ||
+                                         conn->output.count - conn->sent > CONN_OUTPUT_BYTES);
 }

@@ -155,3 +155,7 @@ int conn_break(struct conn *conn, const struct hearsay_error *reason,
 
 /* Requests in flight that are not abandoned. */
 size_t conn_in_flight(const struct conn *conn);
+
+/* Whether conn_submit would return CONN_FULL. Abandoned requests count, because the server still
+ * has them. */
+bool conn_is_full(const struct conn *conn);

@@ -207,7 +207,7 @@ def test_formats(offline, name):
             "\x1b[32mA4\\:2B\\:8C\\:01\\:02\\:03\x1b[0m:77\n", "*:A4\\:2B\\:8C\\:01\\:02\\:03:77\n",
             "A4\\:2B\\:8C\\:01\\:02\\:03:77:Ca\\:fe\n", "BSSID:                 A4:2B:8C:01:02:03\n",
             "IN-USE  BSSID              SSID  MODUS  KANAL\n*       A4:2B:8C:01:02:03  Cafe  Infra  1\n"),
-        "give each access point as --wifi BSSID=DBM, where 77 % is -62 dBm": (
+        "give each address with its strength in dBm, where 77 % is -62 dBm": (
             "\r\nSchnittstellenname : WLAN\r\n\r\nSSID 1 : Cafe\r\n    BSSID 1      : a4:2b:8c:01:02:03\r\n",),
         "what macOS says of WiFi is not read": (
             "                            SSID BSSID             RSSI CHANNEL HT CC SECURITY\n",

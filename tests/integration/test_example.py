@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""examples/client.py against a real hearsayd, and against the command and the test vectors."""
+"""examples/client.py and examples/loop.c against a real hearsayd, and against the command and the test vectors."""
 
 import importlib.util
 import json
@@ -11,6 +11,7 @@ import sys
 import pytest
 
 import cli_runner
+import conftest
 import hearsay_wire as wire
 from hearsay_wire import pb
 
@@ -185,3 +186,22 @@ def test_its_filters_are_those_of_the_vectors(monkeypatch):
             assert made.hex() == each["filter"], each
             count += 1
     assert count > 50
+
+
+def test_the_loop_goes_on_after_the_server_went_away(daemon):
+    """examples/loop.c leaves its message once, and gets what came while it was not connected."""
+    command = [conftest.program(os.environ["HEARSAY_LOOP"]), daemon.socket_path, "topic:tea", "Is there any?"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, encoding="utf-8") as loop:
+        try:
+            assert {loop.stdout.readline(), loop.stdout.readline()} == {"stored\n", "match Is there any?\n"}
+            daemon.restart()
+            cli = cli_runner.of_daemon(daemon)
+            cli.ok("deposit", "--topic", "tea", "There is.")
+            while (line := loop.stdout.readline()).startswith("lost: "):
+                pass
+            assert line == "match There is.\n"
+            assert len(cli.json_lines("query", "--json", "--topic", "tea")) == 2
+        finally:
+            loop.kill()
+    with open(os.path.join(wire.ROOT, "examples", "loop.c"), encoding="utf-8") as file:
+        assert len(file.readlines()) <= 120

@@ -16,6 +16,9 @@
 
 enum { LONG_MS = 60000 }; /* a deadline that is never meant to pass */
 
+_Static_assert(offsetof(struct hearsay_reply, error) < offsetof(struct hearsay_reply, response),
+               "a larger response moves no other field");
+
 static struct hearsay *open_client(const struct alloc *alloc, struct fake_server *server)
 {
     struct hearsay *client = NULL;
@@ -245,7 +248,7 @@ TEST(test_overtaking)
     const struct hearsay_reply *awaited = NULL;
     const struct hearsay_reply *reply = NULL;
     assert_int_equal(fake_submit_ping(client, &third, NULL), 0);
-    assert_int_equal(client_await(client, first, LONG_MS, &awaited, NULL), 0);
+    assert_int_equal(client_await(client, first, wait_deadline_ms(LONG_MS), &awaited, NULL), 0);
     assert_int_equal(awaited->response.pong.now_ms, 0);
     assert_int_equal(hearsay_in_flight(client), 2);
     assert_int_equal(hearsay_next(client, 0, &reply, NULL), 0);
@@ -387,6 +390,101 @@ TEST(test_epochs_turn)
     fake_server_stop(&server);
 }
 
+/* Allows two requests in flight, and answers neither before the pipe in *context is written to. */
+static void script_full(struct fake_peer *peer, void *context)
+{
+    struct hearsay_request request;
+    char byte = 0;
+    if (!fake_greet(peer, 2)) {
+        return;
+    }
+    for (int i = 0; fake_read(peer, &request); i++) {
+        struct hearsay_response response = {.id = request.id, .kind = HEARSAY_RESPONSE_PONG};
+        response.pong.now_ms = i;
+        fake_put(peer, &response);
+        if (i == 1 && read(*(const int *)context, &byte, 1) != 1) {
+            return;
+        }
+        if (i >= 1 && !fake_flush(peer)) {
+            return;
+        }
+    }
+}
+
+/*
+ * Requests whose calls timed out take the places of others until the server answers them. A call
+ * waits for a place, and hearsay_next waits with whoever submits; neither says that all is idle.
+ */
+TEST(test_full_of_abandoned)
+{
+    struct fake_server server;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    fake_server_pair(&server, script_full, &ends[0]);
+    struct hearsay *client = open_client(alloc_system(), &server);
+    const struct hearsay_request pinging = {.kind = HEARSAY_REQUEST_PING};
+    const struct hearsay_results some = {.exact = true};
+    const struct hearsay_results *results = &some;
+    const struct hearsay_response *response = NULL;
+    const struct hearsay_reply *reply = NULL;
+    struct hearsay_error error;
+    struct hearsay_filter filter;
+    struct hearsay_query_part part;
+    struct hearsay_query query;
+    const char *label = "topic:tea";
+    memset(&part, 0, sizeof(part));
+    assert_int_equal(encode_labels("v2:512/4", NULL, &label, 1, &filter, NULL), 0);
+    part.filter = hearsay_filter_bytes(&filter);
+    hearsay_query_init(&query);
+    query.parts = &part;
+    query.part_count = 1;
+
+    assert_int_equal(ping(client, 0, &error), HEARSAY_ERR_TIMEOUT);
+    assert_int_equal(ping(client, 0, &error), HEARSAY_ERR_TIMEOUT);
+    assert_int_equal(hearsay_query(client, &query, 0, &results, &error), HEARSAY_ERR_TIMEOUT);
+    assert_null(results);
+    assert_int_equal(hearsay_query(client, &query, 1, NULL, NULL), HEARSAY_ERR_TIMEOUT);
+    assert_int_equal(hearsay_in_flight(client), 0);
+    assert_int_equal(hearsay_submit(client, &pinging, NULL, &error), HEARSAY_FULL);
+    assert_int_equal(hearsay_next(client, 0, &reply, &error), HEARSAY_PENDING);
+    assert_null(reply);
+
+    assert_int_equal(write(ends[1], "", 1), 1);
+    assert_int_equal(hearsay_ask(client, &pinging, LONG_MS, &response, &error), HEARSAY_OK);
+    assert_int_equal(response->pong.now_ms, 2);
+    assert_int_equal(hearsay_submit(client, &pinging, NULL, &error), HEARSAY_OK);
+    assert_int_equal(hearsay_next(client, LONG_MS, NULL, NULL), HEARSAY_OK);
+    assert_int_equal(hearsay_next(client, 0, &reply, &error), HEARSAY_IDLE);
+    hearsay_close(client);
+    (void)close(ends[1]);
+    fake_server_stop(&server);
+    (void)close(ends[0]);
+}
+
+/* A call waits while requests of the program's own fill the connection, and keeps their replies. */
+TEST(test_full_of_submitted)
+{
+    struct fake_server server;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    fake_server_pair(&server, script_full, &ends[0]);
+    struct hearsay *client = open_client(alloc_system(), &server);
+    const struct hearsay_request pinging = {.kind = HEARSAY_REQUEST_PING};
+    const struct hearsay_reply *reply = NULL;
+    assert_int_equal(hearsay_submit(client, &pinging, NULL, NULL), HEARSAY_OK);
+    assert_int_equal(hearsay_submit(client, &pinging, NULL, NULL), HEARSAY_OK);
+    assert_int_equal(write(ends[1], "", 1), 1);
+    assert_int_equal(ping(client, LONG_MS, NULL), HEARSAY_OK);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(hearsay_next(client, 0, &reply, NULL), HEARSAY_OK);
+        assert_int_equal(reply->response.pong.now_ms, i);
+    }
+    hearsay_close(client);
+    (void)close(ends[1]);
+    fake_server_stop(&server);
+    (void)close(ends[0]);
+}
+
 /* Greets, then neither reads nor writes until the pipe in *context is closed. */
 static void script_deaf(struct fake_peer *peer, void *context)
 {
@@ -422,7 +520,7 @@ TEST(test_deaf_server)
     assert_true(wants_write);
     const struct hearsay_reply *reply = NULL;
     assert_int_equal(hearsay_next(client, 0, &reply, &error), HEARSAY_PENDING);
-    assert_int_equal(ping(client, 0, &error), HEARSAY_FULL);
+    assert_int_equal(ping(client, 0, &error), HEARSAY_ERR_TIMEOUT);
     hearsay_close(client);
     (void)close(ends[1]);
     fake_server_stop(&server);
@@ -465,6 +563,25 @@ TEST(test_deadline)
     assert_int_equal(hearsay_in_flight(client), 0);
     assert_int_equal(hearsay_ask(client, &pinging, LONG_MS, &response, &error), 0);
     assert_int_equal(response->pong.now_ms, 2);
+    hearsay_close(client);
+    fake_server_stop(&server);
+}
+
+/* The reply to a cancelled request is dropped; 0 is no ticket. */
+TEST(test_cancel)
+{
+    struct fake_server server;
+    const struct hearsay_reply *reply = NULL;
+    uint64_t ticket = 0;
+    fake_server_pair(&server, script_silent, NULL);
+    struct hearsay *client = open_client(alloc_system(), &server);
+    assert_int_equal(fake_submit_ping(client, &ticket, NULL), HEARSAY_OK);
+    hearsay_cancel(client, ticket);
+    hearsay_cancel(client, 0);
+    assert_int_equal(hearsay_in_flight(client), 0);
+    assert_int_equal(fake_submit_ping(client, &ticket, NULL), HEARSAY_OK);
+    assert_int_equal(hearsay_next(client, LONG_MS, &reply, NULL), HEARSAY_OK);
+    assert_int_equal(reply->response.id, ticket);
     hearsay_close(client);
     fake_server_stop(&server);
 }
@@ -556,7 +673,7 @@ TEST(test_allocations)
         const struct hearsay_reply *awaited = NULL;
         const struct hearsay_reply *reply = NULL;
         if (status == 0) {
-            status = client_await(client, tickets[0], LONG_MS, &awaited, NULL);
+            status = client_await(client, tickets[0], wait_deadline_ms(LONG_MS), &awaited, NULL);
         }
         while (status == 0 && hearsay_in_flight(client) > 0) {
             status = hearsay_next(client, LONG_MS, &reply, NULL);

@@ -146,6 +146,26 @@ TEST(test_pairs)
     hearsay_context_free(context);
 }
 
+/* Sentences name no options: the library's caller may have none. */
+TEST(test_scans_of_other_programs)
+{
+    static const char *const texts[] = {
+        "Schnittstellenname : WLAN\n    BSSID 1      : a4:2b:8c:01:02:03\n",
+        "                            SSID BSSID             RSSI CHANNEL HT CC SECURITY\n",
+    };
+    struct hearsay_context *context = NULL;
+    struct hearsay_error error;
+    assert_int_equal(hearsay_context_new(&context, NULL), HEARSAY_OK);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(
+            hearsay_context_add_scan(context, texts[i], strlen(texts[i]), NULL, &error),
+            HEARSAY_ERR_ARGUMENT);
+        assert_non_null(strstr(error.sentence, "with its strength in dBm"));
+        assert_null(strstr(error.sentence, "--"));
+    }
+    hearsay_context_free(context);
+}
+
 /* The limits of a scan: bytes, bytes of a line, access points; the largest that fit, and one more.
  */
 TEST(test_scan_limits)

@@ -793,6 +793,7 @@ def bad_frames():
     yield "a result without an id", "response", framed(one + data(4, data(1, b""))), "invalid", 5, (
         "results.id"
     )
+    yield "here_changed without a host", "response", framed(data(18, b"")), "invalid", 0, "host"
 
 
 # What a field means when it is absent, where that is not 0, false or empty. None: its absence is no

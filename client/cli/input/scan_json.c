@@ -179,8 +179,7 @@ static int add_json(struct hearsay_context *context, const char *text, size_t by
         status =
             refuse_scan(out_error, HEARSAY_ERR_ARGUMENT,
                         "what macOS says of WiFi is not read, and it hides most addresses; if it "
-                        "shows some, give each as --wifi BSSID=DBM, else say where you are by --at "
-                        "or --topic");
+                        "shows some, give each with its strength in dBm");
     } else if (is_whole && !json_is_array(items)) {
         status = refuse_scan(
             out_error, HEARSAY_ERR_ARGUMENT,

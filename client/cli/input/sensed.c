@@ -123,7 +123,12 @@ static int add_scan_text(const struct cli *cli, struct hearsay_context *context,
                      : hearsay_context_add_scan(context, text, byte_count, &sightings, &error);
     if (status != HEARSAY_OK) {
         int code = cli_report(cli, &error);
-        return status == HEARSAY_ERR_ARGUMENT ? CLI_NEGATIVE : code;
+        if (status != HEARSAY_ERR_ARGUMENT) {
+            return code;
+        }
+        cli_complain(cli, "without a scan, --wifi BSSID=DBM gives an access point, and --at or "
+                          "--topic says where you are");
+        return CLI_NEGATIVE;
     }
     if (sightings == 0) {
         cli_complain(

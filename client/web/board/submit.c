@@ -71,10 +71,10 @@ int submit_ask(struct board *board, struct ask *ask, uint64_t *out_ticket,
     const struct http_address *payer = &ask->payer;
     int status;
 
-    /* Of these numbers of bytes none is wrong. */
+    /* Of these numbers of bytes none is wrong, and only a family of 6 has `local`. */
     (void)hearsay_ask_for(server, payer->family != 0 ? payer->bytes : NULL,
                           payer->family == 4 ? 4 : sizeof(payer->bytes),
-                          payer->has_local ? payer->local : NULL, NULL);
+                          payer->family == 6 && payer->has_local ? payer->local : NULL, NULL);
     switch (ask->kind) {
     case ASK_LIST:
         status = submit_list(board, ask, out_ticket, error);
