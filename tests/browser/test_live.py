@@ -243,6 +243,16 @@ def test_a_text_that_is_too_long_is_counted(phone, make_place):
             assert f"Please make it shorter. {says}" in re.sub("<[^>]*>", "", answer.text)
 
 
+def test_a_refused_text_stays_marked(phone, place):
+    """Blanks are no text. The field, in which the draft stands again, is marked until somebody types."""
+    phone.open(place)
+    phone.leave_unchecked("   ")
+    field = phone.find("#text")
+    assert field.get_attribute("value") == "   " and field.get_attribute("aria-invalid") == "true"
+    phone.fill("#text", "words")
+    assert phone.find("#text").get_attribute("aria-invalid") is None
+
+
 def test_what_is_gone_leaves_the_page(phone, make_place):
     """Withdrawn, hidden or expired: within a minute. The keyboard stays near where it was."""
     place = make_place("", "[host default]\nhide_after = 1\n")

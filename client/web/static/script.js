@@ -650,7 +650,7 @@
     }
     // As check_text of route/writing.c counts; a Blob has the bytes of UTF-8. Without data-max-bytes, the
     // characters run out first.
-    const update = () => {
+    const update = (event) => {
       const typed = text.value.replace(/[ \t\n]+$/, '');
       const characters = text.maxLength / 2 - [...typed].length;
       const bytes = (limit.dataset.maxBytes || Infinity) - new Blob([typed]).size;
@@ -663,7 +663,7 @@
       text.setCustomValidity(rest < 0 ? says : '');
       if (rest < 0) {
         text.setAttribute('aria-invalid', 'true');
-      } else {
+      } else if (event) { // until then the text is as the place has refused it
         text.removeAttribute('aria-invalid');
       }
     };
