@@ -357,6 +357,14 @@ def test_mine_and_new(phone, place):
             phone.all("#messages > li")] == [1, 1, 0]
 
 
+def test_each_link_to_take_back_says_of_what(phone, place):
+    """To a screen reader, which may list the links of a page."""
+    phone.open(place)
+    for text in ("mine", "mine, too"):
+        phone.leave(text)
+    assert [link.get_attribute("title") for link in phone.all("#messages .back")] == ["mine, too", "mine"]
+
+
 def test_what_is_older_is_not_new(phone, make_place):
     place = make_place("per_page = 1\n")
     for number in range(2):

@@ -275,7 +275,9 @@
   // Leads to the form that takes the message back, where codeFill fills in its code.
   function backAdd(item, id) {
     if (secret.codes[id] && !item.querySelector('.back')) {
-      const link = item.querySelector('h3 a').cloneNode();
+      const heading = item.querySelector('h3 a');
+      const link = heading.cloneNode();
+      link.title = heading.textContent; // tells links of several messages apart
       link.className = 'back';
       link.hash = 'withdraw';
       link.textContent = list.dataset.back;
@@ -300,7 +302,7 @@
     for (const item of list.children) {
       const id = itemId(item);
       item.hidden = keptHas('hidden', id);
-      hidden += item.hidden ? 1 : 0;
+      hidden += item.hidden;
       if (keptHas('mine', id)) {
         badgeAdd(item, 'mine', list.dataset.mine);
         backAdd(item, id);
@@ -308,7 +310,7 @@
         badgeAdd(item, 'fresh', list.dataset.new);
       }
     }
-    showAgain.hidden = hidden === 0;
+    showAgain.hidden = !hidden;
     emptyShow();
   }
 
