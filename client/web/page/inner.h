@@ -111,9 +111,9 @@ bool page_older_of(const struct board_list *list, struct view *view);
 void page_write_kind(struct html *html, const struct page *page,
                      const struct board_message *message);
 
-/* Writes a box with an error, as an alert. keeps_text: a form with the typed text follows. */
+/* Writes a box with an error, as an alert. `form`: the one that follows; NULL: none does. */
 void page_write_notice(struct html *html, const struct page *page, const struct page_error *error,
-                       bool keeps_text);
+                       const struct page_form *form);
 
 /* Whether the error is about this field. `error` may be NULL. */
 bool page_error_is_about(const struct page_error *error, const char *field);

@@ -572,7 +572,7 @@ void page_write_list(struct html *html, const struct page *page, const struct pa
     page_begin_list(html, page);
     list_write_house(html, page);
     if (error != NULL) {
-        page_write_notice(html, page, error, list->form->text != NULL);
+        page_write_notice(html, page, error, list->form);
     }
     list_write_stay(html, page);
     page_write_form(html, page, list->form, error);
