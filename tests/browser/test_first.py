@@ -207,6 +207,9 @@ def test_topics(phone, make_place):
     for topic in ("help", "piano"):
         phone.go(f"/?t={topic}")
         assert phone.messages == ["Who can lift a piano?"], topic
+    phone.go("/?o=near")
+    phone.follow(".tools ul[aria-label] .chip")
+    assert "o=near" not in phone.driver.current_url and not phone.all(".tools ul[aria-label] .chip")
 
 
 def test_topics_in_each_language(phone, make_place, faults):

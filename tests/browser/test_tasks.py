@@ -53,6 +53,9 @@ def test_older_newest_nearest(phone, make_place):
     assert phone.find("=Nearest").get_attribute("aria-current") == "true"
     assert phone.find("=Newest").get_attribute("aria-current") is None
     assert len(phone.messages) == 3
+    phone.follow("=There are more: show the newest")
+    assert phone.messages == ["number 6", "number 5", "number 4"] and phone.has("=Older messages")
+    phone.follow("=Nearest")
     phone.follow("=Newest")
     assert phone.messages == ["number 6", "number 5", "number 4"]
 

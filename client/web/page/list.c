@@ -220,19 +220,14 @@ static void hood_write(struct html *html, const struct page *page)
                        "</p></div>\n");
 }
 
-/* Writes a chip that takes a topic away; `topic` NULL: "now". `attributes` of the link, or "". */
+/* Writes a chip that leads to the view without what it says. `attributes` of the link, or "". */
 static void chip_write(struct html *html, const struct page *page, const struct view *without,
-                       const char *attributes, const char *topic)
+                       const char *attributes, const char *says)
 {
     html_raw(html, "<li><a class=\"chip\"");
     page_write_view_href(html, without);
     html_raw(html, attributes);
-    html_raw(html, ">");
-    if (topic == NULL) {
-        lang_write(html, page->lang, "topics.now", NULL, NULL);
-    } else {
-        html_between(html, "<bdi>", topic, "</bdi>");
-    }
+    html_between(html, "><bdi>", says, "</bdi>");
     lang_write_between(html, page->lang, " <span class=\"unseen\">", "topics.remove",
                        "</span><span aria-hidden=\"true\">\xc3\x97</span></a></li>\n");
 }
@@ -289,11 +284,13 @@ static void topics_write(struct html *html, const struct page *page)
     html_raw(html, "</ul></nav>\n");
 }
 
-/* What is chosen besides the topics that are offered. */
+/* What is chosen besides the topics that are offered. Where some are, the choice of the order
+ * stands behind "More". */
 static void chips_write(struct html *html, const struct page *page)
 {
     const struct view *view = page->view;
-    size_t count = view->is_now;
+    bool is_nearest = view->order == VIEW_NEAREST && page->topics->count > 0;
+    size_t count = (size_t)view->is_now + is_nearest;
 
     for (size_t i = 0; i < view->topic_count; i++) {
         count += topic_find(page, view->topics[i]) == page->topics->count;
@@ -316,7 +313,13 @@ static void chips_write(struct html *html, const struct page *page)
 
         without.is_now = false;
         without.before_ms = INT64_MAX;
-        chip_write(html, page, &without, "", NULL);
+        chip_write(html, page, &without, "", lang_text(page->lang, "topics.now"));
+    }
+    if (is_nearest) {
+        struct view without = *view;
+
+        without.order = VIEW_NEWEST;
+        chip_write(html, page, &without, "", lang_text(page->lang, "order.nearest"));
     }
     html_raw(html, "</ul>\n");
 }
@@ -488,6 +491,10 @@ static void list_write_pages(struct html *html, const struct page *page,
     if (page_older_of(list, &view)) {
         page_write_view_link(html, page, "<p><a class=\"button quiet wide\" rel=\"next\"", &view,
                              "list.older");
+    }
+    if (page->view->order == VIEW_NEAREST && list->has_older) {
+        view.order = VIEW_NEWEST;
+        page_write_view_link(html, page, "<p><a class=\"button quiet wide\"", &view, "list.more");
     }
 }
 
