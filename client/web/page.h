@@ -193,7 +193,6 @@ void page_write_poster(struct html *html, const struct page *page,
 void page_write_item(struct html *html, const struct page *page,
                      const struct board_message *message, bool shows_nearness);
 
-/* Writes a document up to the end of its <title>: `heading`, a key that may be NULL, and `title`.
- */
+/* Writes a document up to the end of its <title>: `heading`, a key, and `title`. */
 void page_write_head(struct html *html, const struct lang *lang, const char *heading,
                      const char *title);

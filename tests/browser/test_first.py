@@ -190,6 +190,7 @@ def test_topics(phone, make_place):
         "Anything": []}
     phone.follow("=Coffee", act=lambda _: phone.tap("nav[aria-label=Topics] a"))
     assert sorted(phone.messages) == ["Beans of today", "Cake is out"]
+    assert phone.driver.title == "Coffee · Caf\u00e9 Jules"
     assert phone.find("#leave [name=t]").is_selected()  # who reads it leaves with it
     phone.follow("nav[aria-label=Topics] li:nth-child(2) a")
     assert phone.messages == ["One blue glove"]

@@ -232,17 +232,6 @@ static void chip_write(struct html *html, const struct page *page, const struct 
                        "</span><span aria-hidden=\"true\">\xc3\x97</span></a></li>\n");
 }
 
-/* The index of a topic of the view among those that are offered; their number: it is not there. */
-static size_t topic_find(const struct page *page, const char *topic)
-{
-    size_t i = 0;
-
-    while (i < page->topics->count && strcmp(page->topics->all[i].normalised, topic) != 0) {
-        i++;
-    }
-    return i;
-}
-
 /* The view without its topic `at`. */
 static struct view view_without(const struct view *view, size_t at)
 {
@@ -293,7 +282,7 @@ static void chips_write(struct html *html, const struct page *page)
     size_t count = (size_t)view->is_now + is_nearest;
 
     for (size_t i = 0; i < view->topic_count; i++) {
-        count += topic_find(page, view->topics[i]) == page->topics->count;
+        count += page_topic_find(page, view->topics[i]) == page->topics->count;
     }
     if (count == 0) {
         return;
@@ -304,7 +293,7 @@ static void chips_write(struct html *html, const struct page *page)
     for (size_t i = 0; i < view->topic_count; i++) {
         struct view without = view_without(view, i);
 
-        if (topic_find(page, view->topics[i]) == page->topics->count) {
+        if (page_topic_find(page, view->topics[i]) == page->topics->count) {
             chip_write(html, page, &without, "", view->topics[i]);
         }
     }
