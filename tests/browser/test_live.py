@@ -183,7 +183,7 @@ def test_a_message_is_hidden_on_this_phone(phone, place):
     ids = [fields_of(place.leave(text, source=source).text, "/withdraw")["id"]
            for text, source in (("rude", "127.0.0.8"), ("kind", "127.0.0.9"))]
     phone.open(place, "/m/" + ids[0])
-    phone.follow("=Hide it on this phone")
+    phone.follow("=Hide it until this tab is closed")
     assert phone.messages == ["kind"] and "rude" in place.get().text
     phone.go("/")
     assert phone.messages == ["kind"]
@@ -192,14 +192,14 @@ def test_a_message_is_hidden_on_this_phone(phone, place):
     assert phone.run("return document.activeElement.id") == "main", "the keyboard goes on there"
     phone.before_each_page(NO_STORAGE)
     phone.go("/m/" + ids[0])
-    assert phone.heading == "A message" and not phone.has("=Hide it on this phone")
+    assert phone.heading == "A message" and not phone.has("=Hide it until this tab is closed")
 
 
 def test_a_board_that_is_hidden_on_this_phone_is_not_empty(phone, place):
     """So nobody is asked for the first message."""
     rude = fields_of(place.leave("rude", source="127.0.0.8").text, "/withdraw")
     phone.open(place, "/m/" + rude["id"])
-    phone.follow("=Hide it on this phone")
+    phone.follow("=Hide it until this tab is closed")
     assert phone.messages == [] and phone.has("=Show what I have hidden") and not phone.has("#empty")
     place.post("/withdraw", rude, "127.0.0.8")
     phone.go("/")
@@ -211,7 +211,7 @@ def test_a_topic_is_empty_when_nothing_can_be_shown_again(phone, make_place):
     place = make_place("topics = jazz\n")
     rude = fields_of(place.leave("rude", source="127.0.0.8", t="jazz").text, "/withdraw")["id"]
     phone.open(place, "/m/" + rude)
-    phone.follow("=Hide it on this phone")
+    phone.follow("=Hide it until this tab is closed")
     phone.go("/?t=jazz")
     assert phone.messages == [] and not phone.has("#empty"), "some fit"
     phone.tap("=Show what I have hidden")

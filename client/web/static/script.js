@@ -258,7 +258,7 @@
       list.parentNode.hidden = !list.children.length; // with the heading of answers
     }
     if (empty) {
-      empty.hidden = list.children.length > 0; // they may be hidden on this phone
+      empty.hidden = list.children.length > 0; // they may be hidden in this tab
     }
   }
 
