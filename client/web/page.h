@@ -189,7 +189,6 @@ struct page_poster {
 void page_write_poster(struct html *html, const struct page *page,
                        const struct page_poster *poster);
 
-/* Writes a document up to the end of its <title>: `heading`, a key that may be NULL, and `title`.
- */
+/* Writes a document up to the end of its <title>: `heading`, a key, and `title`. */
 void page_write_head(struct html *html, const struct lang *lang, const char *heading,
                      const char *title);

@@ -190,6 +190,7 @@ def test_topics(phone, make_place):
         "Anything": []}
     phone.follow("=Coffee", act=lambda _: phone.tap("nav[aria-label=Topics] a"))
     assert sorted(phone.messages) == ["Beans of today", "Cake is out"]
+    assert phone.driver.title == "Coffee · Caf\u00e9 Jules"
     assert phone.find("#leave [name=t]").is_selected()  # who reads it leaves with it
     phone.follow("nav[aria-label=Topics] li:nth-child(2) a")
     assert phone.messages == ["One blue glove"]
@@ -207,6 +208,9 @@ def test_topics(phone, make_place):
     for topic in ("help", "piano"):
         phone.go(f"/?t={topic}")
         assert phone.messages == ["Who can lift a piano?"], topic
+    phone.go("/?o=near")
+    phone.follow(".tools ul[aria-label] .chip")
+    assert "o=near" not in phone.driver.current_url and not phone.all(".tools ul[aria-label] .chip")
 
 
 def test_topics_in_each_language(phone, make_place, faults):

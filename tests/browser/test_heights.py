@@ -45,6 +45,8 @@ def test_twelve_lines(phone, make_place, faults, script):
                     faults.add(f"{text} ({width} px)", [f"{height} lines"])
                 if whole > height + 0.5 and link != read_on:
                     faults.add(f"{text} ({width} px)", [f"{whole} lines, and no more behind: {link}"])
+                if abs(whole - round(whole)) > 0.1:
+                    faults.add(f"{text} ({width} px)", [f"{whole} lines: cut within a line"])
                 if text.startswith("a sh") and link != "":
                     faults.add(f"{text} ({width} px)", [link])
     faults.check()

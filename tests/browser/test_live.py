@@ -183,7 +183,7 @@ def test_a_message_is_hidden_on_this_phone(phone, place):
     ids = [fields_of(place.leave(text, source=source).text, "/withdraw")["id"]
            for text, source in (("rude", "127.0.0.8"), ("kind", "127.0.0.9"))]
     phone.open(place, "/m/" + ids[0])
-    phone.follow("=Hide it on this phone")
+    phone.follow("=Hide it until this tab is closed")
     assert phone.messages == ["kind"] and "rude" in place.get().text
     phone.go("/")
     assert phone.messages == ["kind"]
@@ -192,28 +192,28 @@ def test_a_message_is_hidden_on_this_phone(phone, place):
     assert phone.run("return document.activeElement.id") == "main", "the keyboard goes on there"
     phone.before_each_page(NO_STORAGE)
     phone.go("/m/" + ids[0])
-    assert phone.heading == "A message" and not phone.has("=Hide it on this phone")
+    assert phone.heading == "A message" and not phone.has("=Hide it until this tab is closed")
 
 
 def test_a_board_that_is_hidden_on_this_phone_is_not_empty(phone, place):
     """So nobody is asked for the first message."""
     rude = fields_of(place.leave("rude", source="127.0.0.8").text, "/withdraw")
     phone.open(place, "/m/" + rude["id"])
-    phone.follow("=Hide it on this phone")
+    phone.follow("=Hide it until this tab is closed")
     assert phone.messages == [] and phone.has("=Show what I have hidden") and not phone.has("#empty")
     place.post("/withdraw", rude, "127.0.0.8")
     phone.go("/")
     assert phone.has("#empty") and not phone.has("=Show what I have hidden")
 
 
-def test_a_topic_whose_messages_are_all_hidden_says_so(phone, make_place):
-    """On this phone, or by the operator."""
+def test_a_topic_is_empty_when_nothing_can_be_shown_again(phone, make_place):
+    """On this phone, where they can be shown again, or by the operator."""
     place = make_place("topics = jazz\n")
     rude = fields_of(place.leave("rude", source="127.0.0.8", t="jazz").text, "/withdraw")["id"]
     phone.open(place, "/m/" + rude)
-    phone.follow("=Hide it on this phone")
+    phone.follow("=Hide it until this tab is closed")
     phone.go("/?t=jazz")
-    assert phone.messages == [] and "No message fits what you look for." in phone.text("main")
+    assert phone.messages == [] and not phone.has("#empty"), "some fit"
     phone.tap("=Show what I have hidden")
     assert phone.messages == ["rude"] and not phone.has("#empty")
     with place.gateway.daemon.administrator() as operator:
@@ -241,6 +241,16 @@ def test_a_text_that_is_too_long_is_counted(phone, make_place):
             answer = place.leave(text)
             assert answer.status == 413
             assert f"Please make it shorter. {says}" in re.sub("<[^>]*>", "", answer.text)
+
+
+def test_a_refused_text_stays_marked(phone, place):
+    """Blanks are no text. The field, in which the draft stands again, is marked until somebody types."""
+    phone.open(place)
+    phone.leave_unchecked("   ")
+    field = phone.find("#text")
+    assert field.get_attribute("value") == "   " and field.get_attribute("aria-invalid") == "true"
+    phone.fill("#text", "words")
+    assert phone.find("#text").get_attribute("aria-invalid") is None
 
 
 def test_what_is_gone_leaves_the_page(phone, make_place):
@@ -345,6 +355,14 @@ def test_mine_and_new(phone, place):
     assert phone.text("#messages li:first-child .badge") == "New"
     assert [len(item.find_elements("css selector", ".badge")) for item in
             phone.all("#messages > li")] == [1, 1, 0]
+
+
+def test_each_link_to_take_back_says_of_what(phone, place):
+    """To a screen reader, which may list the links of a page."""
+    phone.open(place)
+    for text in ("mine", "mine, too"):
+        phone.leave(text)
+    assert [link.get_attribute("title") for link in phone.all("#messages .back")] == ["mine, too", "mine"]
 
 
 def test_what_is_older_is_not_new(phone, make_place):

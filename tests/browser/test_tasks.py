@@ -42,8 +42,10 @@ def test_older_newest_nearest(phone, make_place):
     others_leave(place, *(f"number {number}" for number in range(7)))
     phone.open(place)
     assert phone.messages == ["number 6", "number 5", "number 4"]
+    title = phone.driver.title
     phone.follow("=Older messages")
     assert phone.messages == ["number 3", "number 2", "number 1"]
+    assert phone.driver.title == "Older messages · " + title, "a screen reader says it first"
     phone.follow("=Older messages")
     assert phone.messages == ["number 0"] and not phone.has("=Older messages")
     phone.follow("=Back to the newest")
@@ -52,7 +54,11 @@ def test_older_newest_nearest(phone, make_place):
     phone.follow("=Nearest")
     assert phone.find("=Nearest").get_attribute("aria-current") == "true"
     assert phone.find("=Newest").get_attribute("aria-current") is None
+    assert phone.driver.title == "Nearest · " + title
     assert len(phone.messages) == 3
+    phone.follow("=There are more: show the newest")
+    assert phone.messages == ["number 6", "number 5", "number 4"] and phone.has("=Older messages")
+    phone.follow("=Nearest")
     phone.follow("=Newest")
     assert phone.messages == ["number 6", "number 5", "number 4"]
 

@@ -493,6 +493,9 @@ TEST(test_sentences)
     assert_true(sample_has("list-omitted", &web_pages_plain, "Read on"));
     assert_true(sample_has("error-removed", &web_pages_plain, "Removed by the operator"));
     assert_true(sample_has("error-limited", &web_pages_plain, "in 2 min"));
+    assert_true(sample_has("error-limited-soon", &web_pages_plain, "try again in a moment."));
+    assert_true(sample_has("error-text", &web_pages_plain, "look at \u201cYour message\u201d"));
+    assert_true(sample_has("error-answer", &web_pages_plain, "look at \u201cAnswer\u201d"));
     assert_true(sample_has("error-refused", &web_pages_plain, web_pages_plain.sentence));
     assert_true(sample_has("about", &web_pages_plain, "at the latest after 7 days"));
     assert_true(sample_has("about-nobody", &web_pages_plain, "has not said who they are"));

@@ -194,6 +194,27 @@ TEST_WITH(a_message_is_answered, web_route_setup, NULL)
     assert_memory_not_equal(id, web_route.board.id, sizeof(id));
 }
 
+/* Where the message has gone there is nothing to answer: the text comes back to be copied, without
+ * a form. On a full board the answer may be sent again. */
+TEST_WITH(an_answer_to_nothing_has_no_form, web_route_setup, NULL)
+{
+    static const char answer[] = "text=Hello&id=" SEED "&re=000102030405060708090a0b0c0d0e0f";
+    static const struct {
+        enum board_outcome outcome;
+        unsigned status;
+    } rows[] = {{BOARD_GONE, 404}, {BOARD_REMOVED, 410}};
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        web_route.board.outcome = rows[i].outcome;
+        assert_int_equal(web_route_post("/leave", answer), rows[i].status);
+        assert_string_equal(web_route.shown.kept, "Hello");
+        assert_false(web_route.shown.has_form);
+    }
+    web_route.board.outcome = BOARD_FULL;
+    assert_int_equal(web_route_post("/leave", answer), 507);
+    assert_true(web_route.shown.has_form);
+}
+
 /* A double tap and a reload are the same message with the same code; other content is not. */
 TEST_WITH(the_same_form_is_one_message, web_route_setup, NULL)
 {

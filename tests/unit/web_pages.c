@@ -348,11 +348,23 @@ ERROR(expired, .notice = PAGE_EXPIRED)
 ERROR(moved, .notice = PAGE_MOVED)
 ERROR(too_long, .notice = PAGE_TOO_LONG, .excess = 44)
 ERROR(limited, .notice = PAGE_LIMITED, .seconds = 140)
+ERROR(limited_soon, .notice = PAGE_LIMITED, .seconds = 3)
 ERROR(away, .notice = PAGE_AWAY)
 ERROR(full, .notice = PAGE_FULL, .until_ms = PAGES_NOW_MS + 90 * PAGES_MIN_MS)
 ERROR(full_days, .notice = PAGE_FULL, .until_ms = PAGES_NOW_MS + 3 * 24 * 60 * PAGES_MIN_MS)
 ERROR(full_unknown, .notice = PAGE_FULL)
 ERROR(refused, .notice = PAGE_REFUSED, .sentence = values->sentence)
+
+static void write_error_answer(struct html *html, const struct page *page,
+                               const struct web_pages_values *values)
+{
+    struct page_form form = pages_form(values->typed);
+
+    form.re = pages_id;
+    form.epoch = "0";
+    page_write_error(html, page, &(struct page_error){.notice = PAGE_FIELD, .field = "text"},
+                     &form);
+}
 
 static void write_error_closed(struct html *html, const struct page *page,
                                const struct web_pages_values *values)
@@ -502,6 +514,8 @@ const struct web_pages_sample web_pages_samples[] = {
     {"error-moved-message", write_error_moved_message, false, false},
     {"error-too-long", write_error_too_long, true, false},
     {"error-limited", write_error_limited, true, false},
+    {"error-limited-soon", write_error_limited_soon, true, false},
+    {"error-answer", write_error_answer, true, false},
     {"error-away", write_error_away, true, false},
     {"error-full", write_error_full, true, false},
     {"error-full-days", write_error_full_days, true, false},

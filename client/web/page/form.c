@@ -5,7 +5,12 @@
 
 #include "client/web/page/inner.h"
 
-enum { FORM_LIFETIMES_MAX = 5, FORM_DESCRIBED_BYTES = 64, DAY_MS = 24 * 60 * 60 * 1000 };
+enum {
+    FORM_LIFETIMES_MAX = 5,
+    FORM_DESCRIBED_BYTES = 64,
+    FORM_SOON_S = 20, /* of a wait that is said in minutes from here on */
+    DAY_MS = 24 * 60 * 60 * 1000
+};
 
 /* --- errors ----------------------------------------------------------------------------------- */
 
@@ -15,14 +20,22 @@ bool page_error_is_about(const struct page_error *error, const char *field)
            strcmp(error->field, field) == 0;
 }
 
-/* The key of a field's label; NULL: no form of ours shows the field. */
-static const char *field_label(const char *field)
+static bool form_is_answer(const struct page_form *form)
+{
+    return form != NULL && form->re != NULL;
+}
+
+/* The key of a field's label; NULL: no form of ours shows the field. `form` may be NULL. */
+static const char *field_label(const char *field, const struct page_form *form)
 {
     static const char *const labels[][2] = {
         {"text", "form.text"},     {"t", "form.topics"},  {"ttl", "form.ttl"},
         {"code", "withdraw.code"}, {"why", "report.why"}, {"words", "report.text"},
     };
 
+    if (form_is_answer(form) && strcmp(field, "text") == 0) {
+        return "answer.heading";
+    }
     for (size_t i = 0; i < sizeof(labels) / sizeof(labels[0]); i++) {
         if (strcmp(labels[i][0], field) == 0) {
             return labels[i][1];
@@ -31,9 +44,10 @@ static const char *field_label(const char *field)
     return NULL;
 }
 
-static void notice_write_field(struct html *html, const struct page *page, const char *field)
+static void notice_write_field(struct html *html, const struct page *page, const char *field,
+                               const struct page_form *form)
 {
-    const char *label = field == NULL ? NULL : field_label(field);
+    const char *label = field == NULL ? NULL : field_label(field, form);
     char limit[16];
 
     if (label == NULL) {
@@ -133,15 +147,21 @@ static void excess_write(struct html *html, const struct page *page, const struc
                number, NULL);
 }
 
+/* `form`: that which follows; NULL: none. `keeps_text`: the typed text is in it. */
 static void notice_write_sentence(struct html *html, const struct page *page,
-                                  const struct page_error *error, bool has_form)
+                                  const struct page_error *error, const struct page_form *form,
+                                  bool keeps_text)
 {
     switch (error->notice) {
     case PAGE_FIELD:
-        notice_write_field(html, page, error->field);
+        notice_write_field(html, page, error->field, form);
         break;
     case PAGE_LIMITED:
-        lang_write_with_until(html, page->lang, "error.limited", error->seconds, false);
+        if (error->seconds < FORM_SOON_S) {
+            lang_write(html, page->lang, "error.limited_soon", NULL, NULL);
+        } else {
+            lang_write_with_until(html, page->lang, "error.limited", error->seconds, false);
+        }
         break;
     case PAGE_FULL:
         full_write(html, page, error->until_ms);
@@ -162,7 +182,8 @@ static void notice_write_sentence(struct html *html, const struct page *page,
         excess_write(html, page, error);
         break;
     case PAGE_MOVED:
-        lang_write(html, page->lang, has_form ? "error.moved" : "error.moved_message", NULL, NULL);
+        lang_write(html, page->lang, keeps_text ? "error.moved" : "error.moved_message", NULL,
+                   NULL);
         break;
     default:
         lang_write(html, page->lang, notice_key(error->notice), NULL, NULL);
@@ -179,10 +200,12 @@ static void kept_write(struct html *html, const struct page *page, const char *t
 }
 
 void page_write_notice(struct html *html, const struct page *page, const struct page_error *error,
-                       bool keeps_text)
+                       const struct page_form *form)
 {
+    bool keeps_text = form != NULL && form->text != NULL && form->text[0] != '\0';
+
     html_raw(html, "<div class=\"notice bad\" role=\"alert\">\n<p id=\"error\">");
-    notice_write_sentence(html, page, error, keeps_text);
+    notice_write_sentence(html, page, error, form, keeps_text);
     html_raw(html, "</p>\n");
     if (keeps_text) {
         lang_write_element(html, page->lang, "p", NULL, "error.kept");
@@ -245,7 +268,7 @@ static void form_write_text(struct html *html, const struct page *page,
         page_error_is_about(error, "text") || (error != NULL && error->notice == PAGE_TOO_LONG);
 
     lang_write_between(html, page->lang, "<label class=\"unseen\" for=\"text\">",
-                       form->re != NULL ? "answer.heading" : "form.text", "</label>\n");
+                       field_label("text", form), "</label>\n");
     /* A character of a text may be two of maxlength. No autocomplete="off" here, and on no other
      * field that a person types into, because with it a browser does not give the text back when
      * the person comes back from its error page. */
@@ -254,7 +277,7 @@ static void form_write_text(struct html *html, const struct page *page,
     html_number(html, 2 * (uint64_t)PAGE_TEXT_CHARACTERS);
     html_raw(html, "\"");
     html_attribute(html, "placeholder",
-                   lang_text(page->lang, form->re != NULL ? "answer.heading" : "form.heading"));
+                   lang_text(page->lang, form_is_answer(form) ? "answer.heading" : "form.heading"));
     field_write_state(html, "who limit", is_wrong);
     html_raw(html, ">\n");
     if (form->text != NULL) {
@@ -428,7 +451,7 @@ void page_write_form(struct html *html, const struct page *page, const struct pa
         form_write_closed(html, page, form, error);
         return;
     }
-    bool is_answer = form->re != NULL;
+    bool is_answer = form_is_answer(form);
 
     /* Until somebody taps it, style.css shows the field alone, as one line: what belongs to it
      * stands behind it. The form takes the focus from a tap on a label, so that it stays open. */

@@ -7,6 +7,8 @@
 #include "client/web/page/inner.h"
 #include "client/web/statics.h"
 
+static const char title_dot[] = " \xc2\xb7 "; /* between the parts of a title */
+
 /* --- pieces ----------------------------------------------------------------------------------- */
 
 void page_write_kept_fields(struct html *html, const struct page *page)
@@ -253,21 +255,63 @@ static void head_write_statics(struct html *html, const struct page *page)
     }
 }
 
-void page_write_head(struct html *html, const struct lang *lang, const char *heading,
-                     const char *title)
+/* Begins a document up to the inside of <title>. */
+static void head_begin(struct html *html, const struct lang *lang)
 {
     html_raw(html, "<!DOCTYPE html>\n<html");
     html_attribute(html, "lang", lang_tag(lang));
     html_attribute(html, "dir", lang_is_right_to_left(lang) ? "rtl" : "ltr");
     html_raw(html, ">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
-                   "content=\"width=device-width, initial-scale=1\">\n");
-    if (heading != NULL) {
-        lang_write_between(html, lang, "<title>", heading, " \xc2\xb7 ");
-    } else {
-        html_raw(html, "<title>");
-    }
+                   "content=\"width=device-width, initial-scale=1\">\n<title>");
+}
+
+static void head_end_title(struct html *html, const char *title)
+{
     html_string(html, title);
     html_raw(html, "</title>\n");
+}
+
+void page_write_head(struct html *html, const struct lang *lang, const char *heading,
+                     const char *title)
+{
+    head_begin(html, lang);
+    lang_write_between(html, lang, "", heading, title_dot);
+    head_end_title(html, title);
+}
+
+size_t page_topic_find(const struct page *page, const char *topic)
+{
+    size_t i = 0;
+
+    while (i < page->topics->count && strcmp(page->topics->all[i].normalised, topic) != 0) {
+        i++;
+    }
+    return i;
+}
+
+/* Writes the head of a list, whose title says which messages it has, since all lists have one
+ * heading. */
+static void head_write_list(struct html *html, const struct page *page)
+{
+    const struct view *view = page->view;
+
+    head_begin(html, page->lang);
+    for (size_t i = 0; i < view->topic_count; i++) {
+        size_t at = page_topic_find(page, view->topics[i]);
+
+        html_string(html, at < page->topics->count ? page->topics->all[at].text : view->topics[i]);
+        html_raw(html, title_dot);
+    }
+    if (view->is_now) {
+        lang_write_between(html, page->lang, "", "topics.now", title_dot);
+    }
+    if (view->before_ms != INT64_MAX) {
+        lang_write_between(html, page->lang, "", "list.older", title_dot);
+    }
+    if (view->order == VIEW_NEAREST) {
+        lang_write_between(html, page->lang, "", "order.nearest", title_dot);
+    }
+    head_end_title(html, page->title);
 }
 
 void page_begin_bare(struct html *html, const struct page *page, const char *heading)
@@ -310,11 +354,15 @@ static void head_write_languages(struct html *html, const struct page *page, con
     html_raw(html, "</nav>\n");
 }
 
-/* Writes a document up to the inside of <header>. `heading` and `path` may be NULL. */
+/* Writes a document up to the inside of <header>. `heading` NULL: of a list; `path` may be NULL. */
 static void page_begin_document(struct html *html, const struct page *page, const char *heading,
                                 const char *path)
 {
-    page_write_head(html, page->lang, heading, page->title);
+    if (heading != NULL) {
+        page_write_head(html, page->lang, heading, page->title);
+    } else {
+        head_write_list(html, page);
+    }
     html_raw(html, "<meta name=\"color-scheme\" content=\"light dark\">\n");
     head_write_statics(html, page);
     html_raw(html, "</head>\n<body");

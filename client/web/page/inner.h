@@ -21,6 +21,9 @@ void page_begin_list(struct html *html, const struct page *page);
 /* The same for the poster, whose <h1> is the name of the place that it is for, if it has one. */
 void page_begin_poster(struct html *html, const struct page *page);
 
+/* The index of a topic of the view among those that are offered; their number: it is not there. */
+size_t page_topic_find(const struct page *page, const char *topic);
+
 /* Begins and ends a document without style, script and links to other pages. */
 void page_begin_bare(struct html *html, const struct page *page, const char *heading);
 void page_end_bare(struct html *html);
@@ -111,9 +114,9 @@ bool page_older_of(const struct board_list *list, struct view *view);
 void page_write_kind(struct html *html, const struct page *page,
                      const struct board_message *message);
 
-/* Writes a box with an error, as an alert. keeps_text: a form with the typed text follows. */
+/* Writes a box with an error, as an alert. `form`: the one that follows; NULL: none does. */
 void page_write_notice(struct html *html, const struct page *page, const struct page_error *error,
-                       bool keeps_text);
+                       const struct page_form *form);
 
 /* Whether the error is about this field. `error` may be NULL. */
 bool page_error_is_about(const struct page_error *error, const char *field);

@@ -221,32 +221,16 @@ static void hood_write(struct html *html, const struct page *page)
                        "</p></div>\n");
 }
 
-/* Writes a chip that takes a topic away; `topic` NULL: "now". `attributes` of the link, or "". */
+/* Writes a chip that leads to the view without what it says. `attributes` of the link, or "". */
 static void chip_write(struct html *html, const struct page *page, const struct view *without,
-                       const char *attributes, const char *topic)
+                       const char *attributes, const char *says)
 {
     html_raw(html, "<li><a class=\"chip\"");
     page_write_view_href(html, without);
     html_raw(html, attributes);
-    html_raw(html, ">");
-    if (topic == NULL) {
-        lang_write(html, page->lang, "topics.now", NULL, NULL);
-    } else {
-        html_between(html, "<bdi>", topic, "</bdi>");
-    }
+    html_between(html, "><bdi>", says, "</bdi>");
     lang_write_between(html, page->lang, " <span class=\"unseen\">", "topics.remove",
                        "</span><span aria-hidden=\"true\">\xc3\x97</span></a></li>\n");
-}
-
-/* The index of a topic of the view among those that are offered; their number: it is not there. */
-static size_t topic_find(const struct page *page, const char *topic)
-{
-    size_t i = 0;
-
-    while (i < page->topics->count && strcmp(page->topics->all[i].normalised, topic) != 0) {
-        i++;
-    }
-    return i;
 }
 
 /* The view without its topic `at`. */
@@ -290,14 +274,16 @@ static void topics_write(struct html *html, const struct page *page)
     html_raw(html, "</ul></nav>\n");
 }
 
-/* What is chosen besides the topics that are offered. */
+/* What is chosen besides the topics that are offered. Where some are, the choice of the order
+ * stands behind "More". */
 static void chips_write(struct html *html, const struct page *page)
 {
     const struct view *view = page->view;
-    size_t count = view->is_now;
+    bool is_nearest = view->order == VIEW_NEAREST && page->topics->count > 0;
+    size_t count = (size_t)view->is_now + is_nearest;
 
     for (size_t i = 0; i < view->topic_count; i++) {
-        count += topic_find(page, view->topics[i]) == page->topics->count;
+        count += page_topic_find(page, view->topics[i]) == page->topics->count;
     }
     if (count == 0) {
         return;
@@ -308,7 +294,7 @@ static void chips_write(struct html *html, const struct page *page)
     for (size_t i = 0; i < view->topic_count; i++) {
         struct view without = view_without(view, i);
 
-        if (topic_find(page, view->topics[i]) == page->topics->count) {
+        if (page_topic_find(page, view->topics[i]) == page->topics->count) {
             chip_write(html, page, &without, "", view->topics[i]);
         }
     }
@@ -317,7 +303,13 @@ static void chips_write(struct html *html, const struct page *page)
 
         without.is_now = false;
         without.before_ms = INT64_MAX;
-        chip_write(html, page, &without, "", NULL);
+        chip_write(html, page, &without, "", lang_text(page->lang, "topics.now"));
+    }
+    if (is_nearest) {
+        struct view without = *view;
+
+        without.order = VIEW_NEWEST;
+        chip_write(html, page, &without, "", lang_text(page->lang, "order.nearest"));
     }
     html_raw(html, "</ul>\n");
 }
@@ -490,6 +482,10 @@ static void list_write_pages(struct html *html, const struct page *page,
         page_write_view_link(html, page, "<p><a class=\"button quiet wide\" rel=\"next\"", &view,
                              "list.older");
     }
+    if (page->view->order == VIEW_NEAREST && list->has_older) {
+        view.order = VIEW_NEWEST;
+        page_write_view_link(html, page, "<p><a class=\"button quiet wide\"", &view, "list.more");
+    }
 }
 
 bool page_has_notice(const struct page *page, const struct hearsay_house_notice *notice)
@@ -573,7 +569,7 @@ void page_write_list(struct html *html, const struct page *page, const struct pa
     page_begin_list(html, page);
     list_write_house(html, page);
     if (error != NULL) {
-        page_write_notice(html, page, error, list->form->text != NULL);
+        page_write_notice(html, page, error, list->form);
     }
     list_write_stay(html, page);
     page_write_form(html, page, list->form, error);

@@ -158,7 +158,7 @@ void page_begin_message(struct html *html, const struct page *page,
     page_path_of(message->message->id, path);
     page_begin(html, page, "message.heading", path);
     if (message->error != NULL) {
-        page_write_notice(html, page, message->error, false);
+        page_write_notice(html, page, message->error, NULL);
     }
     if (message->message->is_answer) {
         message_write_parent(html, page, message->message);

@@ -29,8 +29,6 @@ void page_write_done(struct html *html, const struct page *page, enum page_done 
 void page_write_error(struct html *html, const struct page *page, const struct page_error *error,
                       const struct page_form *form)
 {
-    bool keeps_text = form != NULL && form->text != NULL && form->text[0] != '\0';
-
     const char *heading = error->notice == PAGE_GONE || error->notice == PAGE_REMOVED
                               ? "error.gone_heading"
                           : error->notice == PAGE_ELSEWHERE ? "error.elsewhere_heading"
@@ -38,12 +36,12 @@ void page_write_error(struct html *html, const struct page *page, const struct p
 
     if (error->notice == PAGE_NAME) { /* by the name that was asked for there is nothing else */
         page_begin_bare(html, page, "error.heading");
-        page_write_notice(html, page, error, false);
+        page_write_notice(html, page, error, NULL);
         page_end_bare(html);
         return;
     }
     page_begin(html, page, heading, NULL);
-    page_write_notice(html, page, error, keeps_text);
+    page_write_notice(html, page, error, form);
     if (form != NULL) {
         page_write_form(html, page, form, error);
     }

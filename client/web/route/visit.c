@@ -346,6 +346,12 @@ static void fail_program(struct visit *visit, unsigned status, const struct page
                                               .body_bytes = strlen(text)});
 }
 
+/* Whether an answer has nothing that it could answer any more: to send it again cannot help. */
+static bool is_answer_to_nothing(const struct visit *visit, const struct page_error *error)
+{
+    return visit->re[0] != '\0' && (error->notice == PAGE_GONE || error->notice == PAGE_REMOVED);
+}
+
 void visit_fail(struct visit *visit, unsigned status, const struct page_error *error)
 {
     if (visit->format != VISIT_HTML) {
@@ -353,10 +359,16 @@ void visit_fail(struct visit *visit, unsigned status, const struct page_error *e
         return;
     }
     uint64_t retry_s = visit_retry_s(status, error);
+    struct page_error without_form = *error;
     struct page page;
     struct page_form form;
     struct html html;
 
+    if (visit->text != NULL && is_answer_to_nothing(visit, error)) {
+        without_form.kept = visit->text;
+        visit->text = NULL;
+        error = &without_form;
+    }
     if (visit->text == NULL && error->kept == NULL && error->until_ms == 0) {
         visit_answer_fixed(
             visit, "error",

@@ -258,7 +258,7 @@
       list.parentNode.hidden = !list.children.length; // with the heading of answers
     }
     if (empty) {
-      empty.hidden = !list.hidden || list.children.length > 0 && !isAsked('t'); // hidden on this phone
+      empty.hidden = list.children.length > 0; // they may be hidden in this tab
     }
   }
 
@@ -275,7 +275,9 @@
   // Leads to the form that takes the message back, where codeFill fills in its code.
   function backAdd(item, id) {
     if (secret.codes[id] && !item.querySelector('.back')) {
-      const link = item.querySelector('h3 a').cloneNode();
+      const heading = item.querySelector('h3 a');
+      const link = heading.cloneNode();
+      link.title = heading.textContent; // tells links of several messages apart
       link.className = 'back';
       link.hash = 'withdraw';
       link.textContent = list.dataset.back;
@@ -300,7 +302,7 @@
     for (const item of list.children) {
       const id = itemId(item);
       item.hidden = keptHas('hidden', id);
-      hidden += item.hidden ? 1 : 0;
+      hidden += item.hidden;
       if (keptHas('mine', id)) {
         badgeAdd(item, 'mine', list.dataset.mine);
         backAdd(item, id);
@@ -308,7 +310,7 @@
         badgeAdd(item, 'fresh', list.dataset.new);
       }
     }
-    showAgain.hidden = hidden === 0;
+    showAgain.hidden = !hidden;
     emptyShow();
   }
 
@@ -650,7 +652,7 @@
     }
     // As check_text of route/writing.c counts; a Blob has the bytes of UTF-8. Without data-max-bytes, the
     // characters run out first.
-    const update = () => {
+    const update = (event) => {
       const typed = text.value.replace(/[ \t\n]+$/, '');
       const characters = text.maxLength / 2 - [...typed].length;
       const bytes = (limit.dataset.maxBytes || Infinity) - new Blob([typed]).size;
@@ -663,7 +665,7 @@
       text.setCustomValidity(rest < 0 ? says : '');
       if (rest < 0) {
         text.setAttribute('aria-invalid', 'true');
-      } else {
+      } else if (event) { // until then the text is as the place has refused it
         text.removeAttribute('aria-invalid');
       }
     };
