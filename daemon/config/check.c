@@ -177,6 +177,22 @@ static uint32_t count_marks(const struct encoder *encoder, const struct profile_
     return set;
 }
 
+bool config_doubts_epochs(const struct config *config, size_t index, char *out_sentence)
+{
+    const struct config_host *host = &config->hosts[index];
+
+    for (size_t i = 0; i < config->listener_count; i++) {
+        if (config->listeners[i].local) {
+            return false;
+        }
+    }
+    (void)snprintf(
+        out_sentence, CONFIG_REASON_BYTES,
+        "host %s has epochs, but no listener is marked local: nobody is given their keys",
+        host->name);
+    return host->epoch_length_s > 0;
+}
+
 bool config_doubts_here(const struct config *config, size_t index, char *out_sentence)
 {
     enum { PPM = 1000000 };
