@@ -23,7 +23,8 @@ static int main_restore(const struct options *options, const struct config *conf
         settings_complain(&options_program, reason, stderr);
         return EXIT_FAILURE;
     }
-    printf("%" PRIu64 " messages restored into %s\n", messages, config->data);
+    printf("%" PRIu64 " message%s restored into %s\n", messages, messages == 1 ? "" : "s",
+           config->data);
     return settings_finish_output(&options_program);
 }
 

@@ -74,7 +74,7 @@ struct hearsay_error {
 HEARSAY_API struct hearsay_text hearsay_text(const char *text);
 HEARSAY_API struct hearsay_bytes hearsay_bytes(const void *data, size_t count);
 
-/* The library's version, such as "0.2.0". Static storage. */
+/* The library's version, such as "0.3.0". Static storage. */
 HEARSAY_API const char *hearsay_version(void);
 
 /*

@@ -170,6 +170,22 @@ static void encode_here(const struct config_host *host, uint64_t out_filter[PROF
     encoder_end(&encoder, out_filter);
 }
 
+bool config_doubts_epochs(const struct config *config, size_t index, char *out_sentence)
+{
+    const struct config_host *host = &config->hosts[index];
+
+    for (size_t i = 0; i < config->listener_count; i++) {
+        if (config->listeners[i].local) {
+            return false;
+        }
+    }
+    (void)snprintf(
+        out_sentence, CONFIG_REASON_BYTES,
+        "host %s has epochs, but no listener is marked local: nobody is given their keys",
+        host->name);
+    return host->epoch_length_s > 0;
+}
+
 bool config_doubts_here(const struct config *config, size_t index, char *out_sentence)
 {
     enum { PPM = 1000000 };

@@ -200,6 +200,13 @@ bool config_doubts_distance(const struct config_host *host, char *out_sentence);
  */
 bool config_doubts_here(const struct config *config, size_t index, char *out_sentence);
 
+/*
+ * Whether the host at `index` has epochs, whose keys nobody is given because no listener is marked
+ * `local`. out_sentence (CONFIG_REASON_BYTES) is a sentence for the operator then, and may be
+ * overwritten otherwise.
+ */
+bool config_doubts_epochs(const struct config *config, size_t index, char *out_sentence);
+
 /* Whether a bridge is to connect: there is a `listen` line with the word bridge. */
 bool config_has_bridge(const struct config *config);
 

@@ -215,7 +215,8 @@ static void arrange_begin(struct arrange *arrange, const struct host *host, stru
     epoch_use(epoch);
     arrange->phase = ARRANGE_COPYING;
     arrange->begun = counts_of(epoch);
-    log_debug("host %s: arranging %zu messages", host->config.name, index_count(epoch->index));
+    log_debug("host %s: arranging %zu message%s", host->config.name, index_count(epoch->index),
+              index_count(epoch->index) == 1 ? "" : "s");
 }
 
 /*
@@ -319,7 +320,7 @@ static void log_rebuild(const struct arrange *arrange)
     char reason[128];
 
     if (arrange->epoch->is_loaded) {
-        (void)snprintf(reason, sizeof(reason), "they were loaded at the start");
+        (void)snprintf(reason, sizeof(reason), "the store was loaded at the start");
     } else if (begun->worn == begun->messages) {
         (void)snprintf(reason, sizeof(reason), "it was the first time");
     } else {
@@ -328,8 +329,9 @@ static void log_rebuild(const struct arrange *arrange)
                        " too many",
                        begun->worn, excess);
     }
-    log_info("host %s: %zu messages were arranged for quick queries in %" PRId64 " ms, because %s",
-             arrange->host->config.name, begun->messages, arrange->figures.last_ms, reason);
+    log_info("host %s: arranged %zu message%s for quick queries in %" PRId64 " ms, because %s",
+             arrange->host->config.name, begun->messages, begun->messages == 1 ? "" : "s",
+             arrange->figures.last_ms, reason);
 }
 
 static void arrange_finish(struct arrange *arrange)

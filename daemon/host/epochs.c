@@ -184,16 +184,6 @@ static int begin_first(struct service *service, struct host *host, int64_t now_m
     return rc;
 }
 
-static bool has_local_listener(const struct config *config)
-{
-    for (size_t i = 0; i < config->listener_count; i++) {
-        if (config->listeners[i].local) {
-            return true;
-        }
-    }
-    return false;
-}
-
 int epochs_load(struct service *service, char *out_reason)
 {
     int rc = service->persist->interface->replay_epochs(service->persist, load_epoch, service,
@@ -210,11 +200,6 @@ int epochs_load(struct service *service, char *out_reason)
         end_epochs(host, now_ms);
         if (is_due(host, now_ms) && host->epoch_count < HOST_EPOCHS_MAX) {
             rc = begin_first(service, host, now_ms, out_reason);
-        }
-        if (host->config.epoch_length_s > 0 && !has_local_listener(&service->config)) {
-            log_warning("host %s has epochs, but no listener is marked local: nobody is given "
-                        "their keys",
-                        host->config.name);
         }
     }
     if (rc != 0 && out_reason[0] == '\0') {

@@ -124,7 +124,7 @@ static int load_all(struct service *service, char *out_reason)
         }
         return rc;
     }
-    log_info("loaded %" PRIu64 " messages", loading.loaded);
+    log_info("loaded %" PRIu64 " message%s", loading.loaded, loading.loaded == 1 ? "" : "s");
     for (size_t i = 0; i < service->host_count; i++) {
         struct rules *rules = &service->hosts[i].rules;
 
@@ -135,8 +135,8 @@ static int load_all(struct service *service, char *out_reason)
     arrange_loaded(&service->arrange, service->hosts, service->host_count,
                    service_monotonic_ms(service));
     if (loading.homeless > 0) {
-        log_warning("%" PRIu64 " stored messages belong to hosts that are not configured; they "
-                    "are kept and not served",
+        log_warning("stored messages of hosts that are not configured, which are kept and not "
+                    "served: %" PRIu64,
                     loading.homeless);
     }
     return 0;

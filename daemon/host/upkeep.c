@@ -25,7 +25,8 @@ void service_take_expiry(struct service *service, const struct persist_op *op)
     metrics_note_left(&service->metrics, LEFT_REMOVED, op->destroyed_count);
     metrics_note_left(&service->metrics, LEFT_EXPIRED, op->removed_count - op->destroyed_count);
     if (op->removed_count > 0) {
-        log_debug("%" PRIu32 " messages expired", op->removed_count);
+        log_debug("%" PRIu32 " message%s expired", op->removed_count,
+                  op->removed_count == 1 ? "" : "s");
     }
 }
 

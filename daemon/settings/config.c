@@ -190,8 +190,14 @@ static int check_unchanged(const struct settings_source *source, const struct se
 int settings_config_check_reload(const struct settings_table *table, unsigned section,
                                  const void *running, const void *fresh, char *out_reason)
 {
+    const struct settings_config *before = running;
+    const struct settings_config *after = fresh;
     int rc = 0;
 
+    if (before->file[0] != '\0' && after->file[0] == '\0') {
+        struct settings_source source = {.name = before->file, .reason = out_reason};
+        return settings_refuse(&source, "is gone; put it back, or restart without it");
+    }
     for (size_t i = 0; i < table->key_count && rc == 0; i++) {
         const struct settings_key *key = &table->keys[i];
         struct settings_source source =

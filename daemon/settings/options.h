@@ -191,8 +191,9 @@ struct settings_source settings_config_source(const struct settings_table *table
 
 /*
  * Checks that a reload may replace `running` by `fresh`: no key of the section that needs a
- * restart has another value. The values of the section are in the struct of the configuration.
- * Returns 0, or SETTINGS_REFUSED with a sentence about the first such key.
+ * restart has another value, and the file, if there was one, has not gone. The values of the
+ * section are in the struct of the configuration. Returns 0, or SETTINGS_REFUSED with a sentence
+ * about the first such key.
  */
 int settings_config_check_reload(const struct settings_table *table, unsigned section,
                                  const void *running, const void *fresh, char *out_reason);

@@ -410,7 +410,7 @@ int store_apply_state(struct store_database *database, struct persist_op *op,
     if (rc != SQLITE_OK || op->outcome != PERSIST_APPLIED || is_kept) {
         return rc; /* store_moderation has kept the decision about a message */
     }
-    return store_decision_put(database, op, NULL, 0);
+    return store_decision_put(database, op, NULL, op->rule, 0);
 }
 
 int store_apply_replicate(struct store_database *database, struct persist_op *op)

@@ -5,10 +5,29 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <sodium.h>
+
 #include "daemon/store/tables.h"
 
+enum { HANDLE_DIGITS = 8 }; /* of a ban, as `hearsay admin bans` prints them */
+
+/* Makes the reason of a ban or its end the ban's handle, by which the list of bans names it. */
+static void name_ban(struct persist_decision *decision, const struct persist_rule *rule)
+{
+    uint8_t hash[LIMIT_HASH_BYTES];
+
+    if (rule->kind == PERSIST_BAN_FILTER) {
+        (void)crypto_generichash(hash, sizeof(hash), rule->value, rule->value_bytes, NULL, 0);
+    } else if (rule->kind == PERSIST_BAN_PAYLOAD && rule->value_bytes == sizeof(hash)) {
+        memcpy(hash, rule->value, sizeof(hash));
+    } else {
+        return;
+    }
+    (void)sodium_bin2hex(decision->reason, HANDLE_DIGITS + 1, hash, HANDLE_DIGITS / 2);
+}
+
 int store_decision_put(struct store_database *database, const struct persist_op *op,
-                       const char *act, uint32_t reports)
+                       const char *act, const struct persist_rule *rule, uint32_t reports)
 {
     int64_t number = 0;
 
@@ -26,6 +45,9 @@ int store_decision_put(struct store_database *database, const struct persist_op 
     decision.reports = reports;
     if (act != NULL) {
         (void)snprintf(decision.act, sizeof(decision.act), "%s", act);
+    }
+    if (rule != NULL) {
+        name_ban(&decision, rule);
     }
     database->state.changed = true;
     rc = store_table_insert(database->db, "INSERT", &store_decision_table, &decision);

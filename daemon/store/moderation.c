@@ -43,7 +43,7 @@ static int ban_removed(struct store_database *database, const struct persist_op 
     rule.value_bytes = sizeof(op->payload_hash);
     int rc = store_rule_decide(database, &rule);
     rc = rc == SQLITE_OK ? store_copy_await_rule(database, op, &rule) : rc;
-    return rc == SQLITE_OK ? store_decision_put(database, op, "ban", 0) : rc;
+    return rc == SQLITE_OK ? store_decision_put(database, op, "ban", &rule, 0) : rc;
 }
 
 /* Whether the message of the row is removed, and the time of its destruction has come. */
@@ -94,7 +94,7 @@ int store_moderation_remove(struct store_database *database, struct persist_op *
         op->message.expires_ms = stored.expires_ms;
     }
     if (rc == SQLITE_OK) {
-        rc = store_decision_put(database, op, NULL, row.reports);
+        rc = store_decision_put(database, op, NULL, NULL, row.reports);
     }
     if (rc == SQLITE_OK) {
         rc = store_copy_await_message(database, op, STORE_COPY_REMOVED, stored.expires_ms);
@@ -136,7 +136,7 @@ int store_moderation_withhold(struct store_database *database, struct persist_op
         if (rc == SQLITE_OK && is_removal) {
             rc = store_tombstone_put(database, &stored, stored.expires_ms, PERSIST_WHY_REMOVED);
         }
-        rc = rc == SQLITE_OK ? store_decision_put(database, op, NULL, row.reports) : rc;
+        rc = rc == SQLITE_OK ? store_decision_put(database, op, NULL, NULL, row.reports) : rc;
         if (rc == SQLITE_OK) {
             rc = store_copy_await_message(database, op,
                                           is_removal ? (uint32_t)STORE_COPY_REMOVED
@@ -218,7 +218,7 @@ static int moderation_decide(struct store_database *database, struct persist_op 
                              int64_t *seq)
 {
     bool is_decision = row->state != op->message.state;
-    int rc = is_decision ? store_decision_put(database, op, NULL, row->reports) : SQLITE_OK;
+    int rc = is_decision ? store_decision_put(database, op, NULL, NULL, row->reports) : SQLITE_OK;
 
     if (rc == SQLITE_OK && row->state >= PERSIST_HIDDEN && op->message.state < PERSIST_HIDDEN) {
         rc = moderation_show(database, op, expires_ms, checksum, seq);

@@ -214,10 +214,11 @@ int store_evicted_expire(struct store_database *database, struct persist_op *op)
 /*
  * Stores the decision of the operation, if the operation has one. Deletes the oldest decision of
  * the host if there are more than PERSIST_DECISIONS_KEPT. `act` replaces the decision's own; NULL:
- * it stays.
+ * it stays. `rule`: the decision is about this rule; NULL: about a message. If the rule is a ban,
+ * its handle, the first digits of the hash of what is banned, replaces the reason.
  */
 int store_decision_put(struct store_database *database, const struct persist_op *op,
-                       const char *act, uint32_t reports);
+                       const char *act, const struct persist_rule *rule, uint32_t reports);
 
 /* A part of an expiry: deletes op->limit decisions at most that were made before
  * op->decided_before_ms. */

@@ -55,7 +55,7 @@ int store_rule_apply_put(struct store_database *database, struct persist_op *op)
     rc = rc == SQLITE_OK ? store_rule_decide(database, op->rule) : rc;
     rc = rc == SQLITE_OK ? store_copy_await_rule(database, op, op->rule) : rc;
     op->outcome = PERSIST_APPLIED;
-    return rc == SQLITE_OK ? store_decision_put(database, op, NULL, 0) : rc;
+    return rc == SQLITE_OK ? store_decision_put(database, op, NULL, op->rule, 0) : rc;
 }
 
 /* Replaces the rule by a mark, if others are told; else deletes it. */
@@ -91,7 +91,7 @@ int store_rule_apply_drop(struct store_database *database, struct persist_op *op
     op->outcome = PERSIST_APPLIED;
     rc = drop_rule(database, &rule, op->now_ms);
     rc = rc == SQLITE_OK ? store_copy_await_rule(database, op, &rule) : rc;
-    return rc == SQLITE_OK ? store_decision_put(database, op, NULL, 0) : rc;
+    return rc == SQLITE_OK ? store_decision_put(database, op, NULL, op->rule, 0) : rc;
 }
 
 /* --- all rules of a host, or of all hosts ----------------------------------------------------- */

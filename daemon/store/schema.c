@@ -9,6 +9,7 @@
 #include "daemon/store/error.h"
 #include "daemon/store/tables.h"
 #include "daemon/system/early_signals.h"
+#include "daemon/system/log.h"
 
 enum {
     VALUE_BYTES_MAX = 4 * 1024 * 1024, /* of a value or a row: four times the largest frame */
@@ -192,6 +193,11 @@ static int check_files(const char *path, bool *out_is_new, char *out_reason)
                        "Put the database back, or move the log away to start empty",
                        path, has_file ? "empty" : "missing", path);
         return -ERR_DAMAGED;
+    }
+    if (is_new && has_file) {
+        log_warning("%s is empty, and begins anew: if it had messages, stop hearsayd and restore a "
+                    "backup",
+                    path);
     }
     *out_is_new = is_new;
     return 0;

@@ -6,6 +6,7 @@ import pwd
 import shutil
 import sqlite3
 import stat
+import subprocess
 import tempfile
 import threading
 
@@ -280,6 +281,8 @@ def test_cli(make_daemon, rng):
     said = cli.ok("admin", "backup", relative).rstrip("\n").split(" backed up to ")[1]
     assert os.path.isabs(said) and os.path.samefile(said, file + "2")
     assert os.path.getsize(file + "2") > 0
+    with cli.start("admin", "backup", file[1:] + "3", cwd="/", stdout=subprocess.PIPE, text=True) as at_root:
+        assert at_root.communicate()[0].endswith(f" backed up to {file}3\n"), "one slash"
     assert cli.run("admin", "backup")[0] == 2
     for shift in "a", "ab":  # the sentence cuts the path, within a character of one of the two
         path = f"/{shift}/" + "/".join(["\u00e4" * 100] * 3)

@@ -282,6 +282,20 @@ def test_pkgconfig_gives_no_flags_of_others():
     assert [flag for flag in flags if not flag.startswith("-I")] == []
 
 
+def test_every_file_says_the_same_version():
+    """Packages of another version than their programs would not be upgraded, or not refused."""
+    version = re.escape(run("--version")[1].split()[-1])
+    for file, says in {
+        "meson.build": f"version: '{version}'",
+        "CITATION.cff": f'version: "{version}"',
+        "NEWS.md": rf"# NEWS\n\n## {version}",
+        "packaging/debian/changelog": rf"\Ahearsay \({version}-",
+        "packaging/openwrt/hearsay/Makefile": f"PKG_VERSION:={version}\n",
+        "packaging/openwrt/luci-app-hearsay/Makefile": f"PKG_VERSION:={version}\n",
+    }.items():
+        assert re.search(says, (ROOT / file).read_text()), file
+
+
 def test_library_exports_what_its_headers_declare():
     """hearsay.map, the headers and the shared library have the same names: none missing, none more."""
     declared = set().union(*map(declared_in, (ROOT / "client/hearsay").glob("*.h")))

@@ -59,6 +59,8 @@ def test_keys_are_for_local_listeners(make_daemon):
 def test_without_a_local_listener_there_is_a_warning(make_daemon):
     daemon = make_daemon(LONG)
     daemon.wait_log("no listener is marked local")
+    code, _, err = daemon.run("--check-config", "--config", daemon.config_file)
+    assert code == 0 and err.count("warning: host default has epochs, but no listener is marked local") == 1
 
 
 def test_without_the_key_chance_with_it_the_plain_distances(make_daemon):

@@ -97,7 +97,7 @@ def test_what_is_due_ends_the_rest(make_daemon, rng):
     with daemon.client() as client:
         expiry_ms = client.call(deposit(rng, ttl_s=12)).expires_ms
         daemon.wait_log(r"nothing is due for \d s")  # less than 10
-        daemon.wait_log("1 messages expired")
+        daemon.wait_log("1 message expired")
         daemon.wait_log("session 1 is gone")
     assert expiry_ms > 0
 

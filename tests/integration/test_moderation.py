@@ -455,6 +455,8 @@ def test_cli_of_rules(make_daemon, rng):
     assert page.count("\n") == 2 and max(map(len, page.splitlines())) <= 60
     assert [line.split()[0] for line in page.splitlines()] == [b["handle"][:8] for b in lines]
     assert "payload" in page.splitlines()[0] and "distance 0.25" in page.splitlines()[1]
+    log = cli.json_lines("admin", "log", "--json")
+    assert [(line["act"], line["reason"]) for line in log] == [("ban", b["handle"][:8]) for b in lines]
     assert cli.ok("admin", "unban", "--hash", lines[0]["payload_hash"]) == "unbanned\n"
     assert cli.run("admin", "unban", "--text", "buy now")[0] == 1
     assert cli.run("admin", "ban")[0] == 2

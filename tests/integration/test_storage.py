@@ -229,6 +229,16 @@ def test_damaged_database(make_daemon, rng, where):
     assert digest(database(daemon)) == before
 
 
+def test_empty_database(make_daemon):
+    """Who has lost all messages is told; on a new directory there is nothing to tell."""
+    daemon = make_daemon()
+    assert not daemon.find_log("is empty, and begins anew")
+    daemon.stop()
+    os.truncate(database(daemon), 0)
+    daemon.start()
+    assert daemon.find_log("warning: .*/messages.db is empty, and begins anew")
+
+
 def test_truncated_database(make_daemon, rng):
     """A database that lost its end is refused too."""
     daemon, _ = stocked(make_daemon, rng, 400)

@@ -197,7 +197,8 @@ def test_cli(make_daemon, rng):
     assert (lines[0]["kind"], lines[0]["reason"], lines[0]["id"]) == ("spam", "an advert", key)
     assert lines[0]["uid"] == os.geteuid() and not lines[0]["web"] and "kind" not in lines[1]
     page = cli.ok("admin", "log", "--count", "4").splitlines()
-    assert len(page) == 4 and page[-1].endswith(f"uid {os.geteuid()}  unban")
+    handle = wire.withdraw_hash(b"buy now").hex()[:8]
+    assert len(page) == 4 and page[-1].endswith(f"uid {os.geteuid()}  unban: {handle}")
     for words in (["hide"], ["hide", "--why", "boredom", key], ["log", "--count", "0"],
                   ["list", "--hidden", "--pending"]):
         assert cli.run("admin", *words)[0] == 2, words

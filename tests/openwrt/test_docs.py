@@ -69,7 +69,7 @@ SEEN = {
     "uci set hearsayd.web.port='80'": ["uhttpd: restart", "listening on 192.168.8.1:80"],
     "set_password": ["listening on 192.168.1.1:7119"],
     "accept_schedule": ["configuration reloaded"],
-    "uci set hearsayd.main.data=": ["ready: hearsayd 0.2.0, 1 host, data in /srv/hearsay"],
+    "uci set hearsayd.main.data=": [", 1 host, data in /srv/hearsay"],
     "apk del": ["apk: add --allow-untrusted ./hearsayd-ssl-"],
     "tls_certificate": ["TLS with /etc/hearsay/certificate.pem", "configuration reloaded"],
     "hearsayd restart": ["hearsay-web", "ready: hearsay-web"],

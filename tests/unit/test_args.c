@@ -136,7 +136,7 @@ TEST(test_mistakes)
         {{"--duration", "10ms"}, "is not a duration from 1s to 1h"},
         {{"--duration", "2h"}, "is not a duration from 1s to 1h"},
         {{"--distance", "1.000001"}, "a decimal from 0 to 1"},
-        {{"--moment", "yesterday"}, "a duration such as 6h"},
+        {{"--moment", "yesterday"}, "a duration such as 6h or 2026-11-20T14:00Z"},
         {{"--choice", "three"}, "one of one, two"},
         {{"--text", ""}, "not a value"},
     };

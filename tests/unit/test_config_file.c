@@ -573,6 +573,17 @@ TEST(test_reload)
     }
 }
 
+/* Without --config a missing file stands for the defaults, but only at the start. */
+TEST(test_reload_of_a_file_that_is_gone)
+{
+    assert_int_equal(parse("[daemon]\n"), 0);
+    other = config;
+    config.common.file[0] = '\0';
+    assert_int_equal(config_check_reload(&other, &config, reason), CONFIG_REFUSED);
+    assert_string_equal(reason, "t.conf: is gone; put it back, or restart without it");
+    assert_int_equal(config_check_reload(&config, &other, reason), 0);
+}
+
 /* --- anything at all -------------------------------------------------------------------------- */
 
 /* Replaces, removes, inserts or doubles a few bytes. Returns the new length. */

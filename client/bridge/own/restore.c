@@ -33,9 +33,10 @@ static void set_error(struct restore *restore)
     restore->error[0] = '\0';
     if (restore->no_room > 0) {
         (void)snprintf(restore->error, sizeof(restore->error),
-                       "%llu messages have no room here: raise `messages` and `bytes` of the host, "
+                       "%llu message%s no room here: raise `messages` and `bytes` of the host, "
                        "or of [limits], in hearsayd.conf",
-                       (unsigned long long)restore->no_room);
+                       (unsigned long long)restore->no_room,
+                       restore->no_room == 1 ? " has" : "s have");
     }
 }
 

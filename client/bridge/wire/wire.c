@@ -536,7 +536,8 @@ void wire_print_status(const struct wire *wire, FILE *out)
         text_print(out, "", "%s", line);
     }
     if (wire->dropped > 0) {
-        text_print(out, "", "%" PRIu64 " messages came too fast and were dropped", wire->dropped);
+        text_print(out, "", "messages that came too fast and were dropped: %" PRIu64,
+                   wire->dropped);
     }
 }
 

@@ -160,8 +160,8 @@ const struct cli_command command_admin_log = {
     .arguments = "[OPTION]...",
     .details =
         "When, who (a user id, or web), what, about which message, how many reports it had,\n"
-        "and why. It has no text and no address of a guest. moderation_log_keep in\n"
-        "hearsayd's configuration says how long a line stays.\n",
+        "and why; of a ban, its handle. It has no text and no address of a guest.\n"
+        "moderation_log_keep in hearsayd's configuration says how long a line stays.\n",
     .examples = "  hearsay admin log\n"
                 "  hearsay admin log --json --count 1000\n",
     CLI_OPTIONS(log_options, struct log_options),

@@ -175,7 +175,7 @@ static void print_up(FILE *stream, bool is_up)
     (void)fprintf(stream, "hearsay_up %d\n", is_up);
 }
 
-/* Prints the version of "hearsayd/0.2.0", without characters that a label would have to escape. */
+/* Prints the version of "hearsayd/0.3.0", without characters that a label would have to escape. */
 static void print_build(FILE *stream, const char *agent)
 {
     const char *version = agent != NULL ? strchr(agent, '/') : NULL;

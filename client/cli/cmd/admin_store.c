@@ -41,7 +41,8 @@ static int backup_run(struct cli *cli, void *options)
         cli_complain(cli, "the working directory: %s", strerror(errno));
         return CLI_NEGATIVE;
     }
-    int length = snprintf(path, sizeof(path), "%s/%s", directory, cli->words[0]);
+    int length = snprintf(path, sizeof(path), "%s/%s", strcmp(directory, "/") == 0 ? "" : directory,
+                          cli->words[0]);
     free(directory);
     if (length < 0 || (size_t)length >= sizeof(path)) {
         return cli_misuse(cli, "the path is too long");
@@ -96,8 +97,8 @@ static int print_checked(const struct cli *cli, const struct hearsay_checked *ch
 {
     if (checked->problem_count == 0) {
         (void)fprintf(cli->out.stream,
-                      "all is well: %" PRIu64 " messages; index, counters and store agree\n",
-                      checked->messages);
+                      "all is well: %" PRIu64 " message%s; index, counters and store agree\n",
+                      checked->messages, checked->messages == 1 ? "" : "s");
     }
     for (size_t i = 0; i < checked->problem_count; i++) {
         out_text(&cli->out, checked->problems[i].text, 0);

@@ -140,7 +140,7 @@ static int set_moment(const struct args_option *option, const char *value,
     if (when_parse(value, &moment.ms) != 0) {
         uint64_t ago_ms = 0;
         if (number_parse_duration(value, &ago_ms) != 0 || ago_ms > INT64_MAX / 4) {
-            return wrong_value(option, value, "a duration such as 6h (ago) or 2026-11-20T14:00Z",
+            return wrong_value(option, value, "a duration such as 6h or 2026-11-20T14:00Z",
                                out_sentence);
         }
         moment.kind = ARGS_AGO;
