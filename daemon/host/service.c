@@ -18,14 +18,14 @@ size_t service_here_frame_bytes(const struct config *config)
 }
 
 /* "place:", the digits, a line feed and a NUL */
-enum { OWN_PLACE_DIGITS = 16, OWN_PLACE_BYTES = 6 + OWN_PLACE_DIGITS + 2 };
+enum { OWN_PLACE_BYTES = 6 + 2 * PERSIST_PLACE_BYTES + 2 };
 
 /*
  * Writes the here label of a host whose configuration says nothing about its place: `place:` with
- * the first digits of the store's id, so that what people leave here and ask for here has a label
- * in common that no other store has. The text is empty if the configuration has `here`, `here_file`
- * or `here_map`; if the host is a copy, whose messages have the labels of its owner's place; or if
- * the profile has no section for places.
+ * the digits of the store's place, so that what people leave here and ask for here has a label in
+ * common that no other store has but one that is restored from a backup of this one. The text is
+ * empty if the configuration has `here`, `here_file` or `here_map`; if the host is a copy, whose
+ * messages have the labels of its owner's place; or if the profile has no section for places.
  */
 static void write_own_place(const struct service *service, const struct host *host,
                             char out_text[OWN_PLACE_BYTES])
@@ -39,8 +39,8 @@ static void write_own_place(const struct service *service, const struct host *ho
     if (!says && !config->is_replica &&
         profile_section_of(&config->profile, begin, strlen(begin)) != NULL) {
         memcpy(out_text, begin, sizeof(begin));
-        for (size_t i = 0; i < OWN_PLACE_DIGITS / 2; i++) {
-            (void)snprintf(out_text + strlen(out_text), 3, "%02x", service->store.store_id[i]);
+        for (size_t i = 0; i < PERSIST_PLACE_BYTES; i++) {
+            (void)snprintf(out_text + strlen(out_text), 3, "%02x", service->store.place[i]);
         }
         memcpy(out_text + strlen(out_text), "\n", 2);
     }

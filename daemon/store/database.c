@@ -111,7 +111,7 @@ static void finalize_statements(sqlite3_stmt **statements)
 
 /* Places of the columns that load_meta adds to those of the table. */
 enum {
-    PLACE_CLOCK = 6,
+    PLACE_CLOCK = 7,
     PLACE_TOMBSTONES,
     PLACE_MODERATED,
     PLACE_REPLICATING,
@@ -141,6 +141,7 @@ static int load_meta(struct store_database *database)
     }
     if (rc == SQLITE_OK) {
         memcpy(database->store_id, meta.store_id, PERSIST_STORE_ID_BYTES);
+        memcpy(database->place, meta.place, PERSIST_PLACE_BYTES);
         database->state = (struct store_state){
             .next_seq = meta.next_seq,
             .reserved_seq = meta.next_seq,
@@ -223,6 +224,7 @@ static int save_meta(struct store_database *database)
                               .clock_ms = state->clock_ms,
                               .shift_from_ms = state->shift_from_ms};
     memcpy(meta.store_id, database->store_id, PERSIST_STORE_ID_BYTES);
+    memcpy(meta.place, database->place, PERSIST_PLACE_BYTES);
     return store_table_put(database->statements[STORE_META_PUT], &store_meta_table, &meta);
 }
 

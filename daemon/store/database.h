@@ -159,6 +159,7 @@ struct store_database {
     sqlite3 *db; /* owned; NULL: closed */
     sqlite3_stmt *statements[STORE_STATEMENT_COUNT];
     uint8_t store_id[PERSIST_STORE_ID_BYTES];
+    uint8_t place[PERSIST_PLACE_BYTES];
     struct store_state state;
     struct store_state before;        /* state as it was at begin */
     struct store_evictions evictions; /* of the transaction, not in the table yet (ops.h) */

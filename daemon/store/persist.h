@@ -20,6 +20,7 @@
 
 enum {
     PERSIST_STORE_ID_BYTES = 16,
+    PERSIST_PLACE_BYTES = 8,
     PERSIST_REASON_BYTES = 512,
     PERSIST_REASONS_KEPT = 16, /* maximum number of reasons that the store keeps for a message */
     PERSIST_REASONS_GRAVE = 4, /* the newest grave reasons of a message, this number of them,
@@ -577,6 +578,9 @@ enum {
 
 struct persist_info {
     uint8_t store_id[PERSIST_STORE_ID_BYTES]; /* random; another one in each new database */
+    /* the first bytes of the id of the database when it was made; a restored backup has a new id
+     * and keeps these, because its messages have the label of this place */
+    uint8_t place[PERSIST_PLACE_BYTES];
     int64_t clock_ms; /* the latest now_ms that was saved before the store was opened; 0: none */
     /* messages that were deposited at this time or later came while the clock was not trusted;
      * INT64_MAX: there are none */

@@ -41,6 +41,7 @@ bool store_row_same_content(const struct persist_message *a, const struct persis
 struct store_meta {
     uint32_t one; /* 1, the key */
     uint8_t store_id[PERSIST_STORE_ID_BYTES];
+    uint8_t place[PERSIST_PLACE_BYTES];
     int64_t next_seq; /* the first number that is not reserved (store_database) */
     int64_t clock_ms;
     int64_t shift_from_ms;

@@ -16,7 +16,7 @@
 
 enum {
     STORE_APPLICATION_ID = 0x48525359, /* "HRSY", at byte 68 of the file */
-    STORE_VERSION = 9                  /* of the tables, at byte 60 of the file */
+    STORE_VERSION = 10                 /* of the tables, at byte 60 of the file */
 };
 
 /*

@@ -32,6 +32,7 @@ _Static_assert(sizeof(enum persist_state) == sizeof(uint32_t), "an enum is read 
 static const struct store_column meta_columns[] = {
     COLUMN_OF("one", U32, store_meta, one, .least = 1, .greatest = 1),
     COLUMN("store_id", FIXED, store_meta, store_id),
+    COLUMN("place", FIXED, store_meta, place),
     COLUMN("next_seq", I64, store_meta, next_seq),
     COLUMN("clock_ms", I64, store_meta, clock_ms),
     COLUMN("shift_from_ms", I64, store_meta, shift_from_ms),
@@ -365,6 +366,7 @@ static int create_and_fill(sqlite3 *db)
     int rc = create_all(db);
 
     randombytes_buf(meta.store_id, sizeof(meta.store_id));
+    memcpy(meta.place, meta.store_id, sizeof(meta.place));
     rc = rc == SQLITE_OK ? store_table_insert(db, "INSERT", &store_meta_table, &meta) : rc;
     (void)snprintf(sql, sizeof(sql), "PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT",
                    STORE_APPLICATION_ID, STORE_VERSION);

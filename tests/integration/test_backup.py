@@ -59,6 +59,7 @@ def test_there_and_back(make_daemon, rng):
         later = wire.deposit_of(rng, LABELS)
         client.call(later)
         store_id = client.welcome.store_id
+        place = client.call(pb.Here()).labels
     status = os.stat(file)
     assert answer.bytes == status.st_size > 0
     assert stat.S_IMODE(status.st_mode) == 0o600
@@ -76,6 +77,7 @@ def test_there_and_back(make_daemon, rng):
         assert everything(client) == expected
         assert [d.act for d in client.call(pb.Decisions()).decisions] == ["remove", "ban"]
         assert client.welcome.store_id != store_id
+        assert client.call(pb.Here()).labels == place == [f"place:{store_id.hex()[:16]}"]
         assert client.refused(pb.Get(id=sent[0].id)).code == "NOT_FOUND"
         assert [m.id for m in client.call(pb.Reported()).messages] == [sent[0].id]
         assert client.refused(sent[1]).code == "ALREADY_EXISTS"

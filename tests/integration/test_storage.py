@@ -249,7 +249,7 @@ def test_truncated_database(make_daemon, rng):
     assert digest(database(daemon)) == before
 
 
-@pytest.mark.parametrize("by, says", [(1, "newer"), (-1, "after 0.2.0"), (-4, "hearsayd 0.2.0")])
+@pytest.mark.parametrize("by, says", [(1, "newer"), (-1, "after 0.2.0"), (-5, "hearsayd 0.2.0")])
 def test_database_of_another_version(make_daemon, rng, by, says):
     """A newer or an older schema is refused, not written to, with advice."""
     daemon, _ = stocked(make_daemon, rng)

@@ -273,8 +273,8 @@ static int count_message(void *context, const struct persist_message *message)
 }
 
 /*
- * Gives the copy a new store id. The hosts of the copy are not marked as restored: the copies of a
- * host may know of changes since the backup.
+ * Gives the copy a new store id, and leaves its place as it is. The hosts of the copy are not
+ * marked as restored: the copies of a host may know of changes since the backup.
  */
 static int renew_store_id(sqlite3 *db)
 {

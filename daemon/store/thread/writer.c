@@ -316,6 +316,7 @@ sqlite3 *store_writer_connection(struct store_writer *writer)
 void store_writer_info(const struct store_writer *writer, struct persist_info *out_info)
 {
     memcpy(out_info->store_id, writer->database.store_id, PERSIST_STORE_ID_BYTES);
+    memcpy(out_info->place, writer->database.place, PERSIST_PLACE_BYTES);
     out_info->clock_ms = writer->database.state.clock_ms;
     out_info->shift_from_ms = writer->database.state.shift_from_ms;
     out_info->seq = writer->database.state.next_seq - 1;
