@@ -96,6 +96,9 @@ int preflight(const struct config *config, int64_t now_ms, FILE *out, char *out_
         if (config_doubts_here(config, i, sentence)) {
             (void)fprintf(out, "hearsayd: warning: %s\n", sentence);
         }
+        if (config_doubts_place(&config->hosts[i], sentence)) {
+            (void)fprintf(out, "hearsayd: warning: %s\n", sentence);
+        }
     }
     here_watch_check(config, out);
     server_tls_deinit(&tls);

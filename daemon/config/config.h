@@ -200,6 +200,13 @@ bool config_doubts_distance(const struct config_host *host, char *out_sentence);
  */
 bool config_doubts_here(const struct config *config, size_t index, char *out_sentence);
 
+/*
+ * Whether a host that a hub keeps a copy of has no here label but that of its store, which another
+ * store does not have. If so, writes a sentence for the operator to out_sentence
+ * (CONFIG_REASON_BYTES).
+ */
+bool config_doubts_place(const struct config_host *host, char *out_sentence);
+
 /* Whether a bridge is to connect: there is a `listen` line with the word bridge. */
 bool config_has_bridge(const struct config *config);
 

@@ -271,6 +271,9 @@ static void warn_of_hosts(const struct config *config)
         if (config_doubts_here(config, i, sentence)) {
             log_warning("%s", sentence);
         }
+        if (config_doubts_place(&config->hosts[i], sentence)) {
+            log_warning("%s", sentence);
+        }
     }
 }
 
