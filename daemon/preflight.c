@@ -42,6 +42,11 @@ static int load_files(struct server_tls *tls, const struct config *config,
     return server_tls_load(tls, config, out_sentence);
 }
 
+static void warn(void *out, const char *sentence)
+{
+    (void)fprintf(out, "hearsayd: warning: %s\n", sentence);
+}
+
 int preflight(const struct config *config, int64_t now_ms, FILE *out, char *out_reason)
 {
     struct privilege_user user;
@@ -87,19 +92,9 @@ int preflight(const struct config *config, int64_t now_ms, FILE *out, char *out_
     if (verdict == SERVER_TLS_EXPIRED) {
         add_reason(out_reason, sentence);
     } else if (verdict == SERVER_TLS_ENDS_SOON) {
-        (void)fprintf(out, "hearsayd: warning: %s\n", sentence);
+        warn(out, sentence);
     }
-    for (size_t i = 0; i < config->host_count; i++) {
-        if (config_doubts_distance(&config->hosts[i], sentence)) {
-            (void)fprintf(out, "hearsayd: warning: %s\n", sentence);
-        }
-        if (config_doubts_here(config, i, sentence)) {
-            (void)fprintf(out, "hearsayd: warning: %s\n", sentence);
-        }
-        if (config_doubts_epochs(config, i, sentence)) {
-            (void)fprintf(out, "hearsayd: warning: %s\n", sentence);
-        }
-    }
+    config_tell_doubts(config, warn, out);
     here_watch_check(config, out);
     server_tls_deinit(&tls);
     return out_reason[0] == '\0' ? 0 : PREFLIGHT_REFUSED;

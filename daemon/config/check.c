@@ -212,6 +212,45 @@ bool config_doubts_here(const struct config *config, size_t index, char *out_sen
     return false;
 }
 
+bool config_doubts_place(const struct config_host *host, char *out_sentence)
+{
+    static const char place[] = "place:";
+
+    if (!host->replicate || host->here[0] != '\0' || host->here_file[0] != '\0' ||
+        host->here_map[0] != '\0' ||
+        profile_section_of(&host->profile, place, strlen(place)) == NULL) {
+        return false;
+    }
+    snprintf(
+        out_sentence, CONFIG_REASON_BYTES,
+        "host %s: `replicate = yes` without `here`: its label `place:` has digits of the store, "
+        "and a store that was wiped and filled again from the hub has others, so that people "
+        "here no longer see what was left before; set `here = place:%s`",
+        host->name, host->name);
+    return true;
+}
+
+void config_tell_doubts(const struct config *config,
+                        void (*tell)(void *context, const char *sentence), void *context)
+{
+    char sentence[CONFIG_REASON_BYTES];
+
+    for (size_t i = 0; i < config->host_count; i++) {
+        if (config_doubts_distance(&config->hosts[i], sentence)) {
+            tell(context, sentence);
+        }
+        if (config_doubts_here(config, i, sentence)) {
+            tell(context, sentence);
+        }
+        if (config_doubts_epochs(config, i, sentence)) {
+            tell(context, sentence);
+        }
+        if (config_doubts_place(&config->hosts[i], sentence)) {
+            tell(context, sentence);
+        }
+    }
+}
+
 /* --- several keys at once --------------------------------------------------------------------- */
 
 /*

@@ -207,6 +207,17 @@ bool config_doubts_here(const struct config *config, size_t index, char *out_sen
  */
 bool config_doubts_epochs(const struct config *config, size_t index, char *out_sentence);
 
+/*
+ * Whether a host that a hub keeps a copy of has no here label but that of its store, which another
+ * store does not have. If so, writes a sentence for the operator to out_sentence
+ * (CONFIG_REASON_BYTES).
+ */
+bool config_doubts_place(const struct config_host *host, char *out_sentence);
+
+/* Calls `tell` with a sentence for each of the four doubts about each host. */
+void config_tell_doubts(const struct config *config,
+                        void (*tell)(void *context, const char *sentence), void *context);
+
 /* Whether a bridge is to connect: there is a `listen` line with the word bridge. */
 bool config_has_bridge(const struct config *config);
 

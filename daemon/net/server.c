@@ -260,21 +260,10 @@ static void close_all(struct server *server)
     }
 }
 
-static void warn_of_hosts(const struct config *config)
+static void warn(void *context, const char *sentence)
 {
-    char sentence[CONFIG_REASON_BYTES];
-
-    for (size_t i = 0; i < config->host_count; i++) {
-        if (config_doubts_distance(&config->hosts[i], sentence)) {
-            log_warning("%s", sentence);
-        }
-        if (config_doubts_here(config, i, sentence)) {
-            log_warning("%s", sentence);
-        }
-        if (config_doubts_epochs(config, i, sentence)) {
-            log_warning("%s", sentence);
-        }
-    }
+    (void)context;
+    log_warning("%s", sentence);
 }
 
 int server_start(struct server *server, const struct options *options, const struct config *config,
@@ -305,7 +294,7 @@ int server_start(struct server *server, const struct options *options, const str
     if (rc == 0) {
         server_tls_log_pin(&server->tls, config);
         server_check_certificate(server, config);
-        warn_of_hosts(config);
+        config_tell_doubts(config, warn, NULL);
         rc = open_store(server, out_reason);
     }
     rc = rc == 0 ? make_service(server, out_reason) : rc;

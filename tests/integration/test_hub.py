@@ -327,6 +327,7 @@ def test_an_access_point_comes_and_goes_by_a_reload(hub):
         assert old.subscribe("a.campus.ap2.*")
         done = add(hub, "late,later", "campus")
         assert done.returncode == 0 and "nats-server --signal reload" in done.stdout, done
+        assert "`here = place:late`" in done.stdout and "To each reader: `role = replica`" in done.stdout
         assert pathlib.Path(hosts).read_text(encoding="ascii") == before + "host late,later campus\n"
         again = add(hub, "late,later", "campus")
         assert again.returncode == 0 and pathlib.Path(hosts).read_text(encoding="ascii").count("late") == 2, again

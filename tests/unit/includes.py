@@ -56,7 +56,7 @@ LIBRARIES = [
      "the structs of protobuf-c stay in proto/codec/; all others use those of proto/msg.h"),
     (r"xxhash\.h", r"core/base/hash\.c|client/context/labels\.c", "use core/base/hash.h"),
     (r"openssl/.*", r"proto/tls/\w+\.[ch]", "OpenSSL stays behind proto/tls/"),
-    (r"jansson\.h", r"client/(cli/\w+|bridge/(wire|hub))/\w+\.[ch]",
+    (r"jansson\.h", r"client/((cli/\w+|bridge/(wire|hub))/\w+\.[ch]|bridge/own/forget\.c)",
      "JSON is for the command, and for what JetStream answers"),
     (r"ini\.h", r"daemon/settings/file\.c", "configurations are read by daemon/settings/table.h"),
     (r"systemd/.*", r"daemon/system/inherited\.c", "use daemon/system/notify.h"),

@@ -589,6 +589,34 @@ TEST(test_distances_of_before)
     }
 }
 
+/* Of a host whose copy at a hub fills an empty store, the place must not be the store's. */
+TEST(test_the_place_of_a_host_with_a_copy)
+{
+    static const char bridge[] = "[daemon]\nlisten = 127.0.0.1:1\nlisten = /run/b.sock bridge\n"
+                                 "[host lobby]\n";
+    static const struct {
+        const char *text;
+        bool is_said;
+    } rows[] = {
+        {"", false},
+        {"replicate = yes\n", true},
+        {"role = replica\n", false},
+        {"replicate = yes\nhere = geo:u281zd\n", false},
+        {"replicate = yes\nhere_file = /run/here\n", false},
+        {"replicate = yes\nhere_map = /run/here\n", false},
+        {"replicate = yes\nprofile = v2:wifi=64/2\n", false},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char text[256];
+
+        (void)snprintf(text, sizeof(text), "%s%s", bridge, rows[i].text);
+        config_defaults(&config);
+        assert_int_equal(parse(text), 0);
+        assert_int_equal(config_doubts_place(&config.hosts[0], reason), rows[i].is_said);
+    }
+}
+
 /* A label that no client has, or that a forgotten comma makes, would be near nobody. */
 TEST(test_labels_are_as_clients_write_them)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/bridge/own/own.h"
 
-#include <jansson.h>
 #include <string.h>
+
+#include <jansson.h>
 
 #include "client/bridge/own/inner.h"
 #include "client/bridge/wire/subject.h"
