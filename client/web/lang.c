@@ -156,42 +156,33 @@ const char *lang_text(const struct lang *lang, const char *key)
     return text == NULL ? key : text;
 }
 
-/* Writes a text. The texts `before` and `behind` are around each value. */
-static void lang_write_text(struct html *html, const char *text, const char *const values[2],
+/* Writes a text. The texts `before` and `behind` are around the value, wherever it stands. */
+static void lang_write_text(struct html *html, const char *text, const char *value,
                             const char *before, const char *behind)
 {
-    while (*text != '\0') {
-        size_t bytes = strcspn(text, "{");
+    static const char place[] = "{0}";
+    const char *at = NULL;
 
-        html_text(html, text, bytes);
-        text += bytes;
-        if ((text[0] == '{' && (text[1] == '0' || text[1] == '1')) && text[2] == '}') {
-            const char *value = values[text[1] - '0'];
-
-            html_raw(html, before);
-            html_string(html, value == NULL ? "" : value);
-            html_raw(html, behind);
-            text += 3;
-        } else if (text[0] == '{') {
-            html_string(html, "{");
-            text++;
-        }
+    while ((at = strstr(text, place)) != NULL) {
+        html_text(html, text, (size_t)(at - text));
+        html_raw(html, before);
+        html_string(html, value == NULL ? "" : value);
+        html_raw(html, behind);
+        text = at + strlen(place);
     }
+    html_string(html, text);
 }
 
-void lang_write(struct html *html, const struct lang *lang, const char *key, const char *value0,
-                const char *value1)
+void lang_write(struct html *html, const struct lang *lang, const char *key, const char *value)
 {
-    const char *const values[2] = {value0, value1};
-
-    lang_write_text(html, lang_text(lang, key), values, "<bdi>", "</bdi>");
+    lang_write_text(html, lang_text(lang, key), value, "<bdi>", "</bdi>");
 }
 
 void lang_write_between(struct html *html, const struct lang *lang, const char *before,
                         const char *key, const char *after)
 {
     html_raw(html, before);
-    lang_write(html, lang, key, NULL, NULL);
+    lang_write(html, lang, key, NULL);
     html_raw(html, after);
 }
 
@@ -259,7 +250,7 @@ void lang_write_count(struct html *html, const struct lang *lang, const char *ke
 
     (void)snprintf(whole_key, sizeof(whole_key), "%s.%s", key, lang_category(lang, number));
     (void)snprintf(digits, sizeof(digits), "%llu", (unsigned long long)number);
-    lang_write_text(html, lang_text(lang, whole_key), (const char *const[2]){digits, NULL}, "", "");
+    lang_write_text(html, lang_text(lang, whole_key), digits, "", "");
 }
 
 enum { MINUTE_S = 60, HOUR_S = 60 * MINUTE_S, DAY_S = 24 * HOUR_S };
@@ -348,7 +339,7 @@ static void lang_write_with_span(struct html *html, const struct lang *lang, con
 void lang_write_ago(struct html *html, const struct lang *lang, uint64_t seconds, bool is_about)
 {
     if (seconds < MINUTE_S) {
-        lang_write(html, lang, "ago.now", NULL, NULL);
+        lang_write(html, lang, "ago.now", NULL);
     } else {
         lang_write_with_span(html, lang, "ago", span_since(seconds), is_about);
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * lang: the strings of the pages in several languages. The texts are the files in lang/, one `key =
- * text` a line, built in. A text may have {0}, {1} for values. A key with plurals has one line for
- * each CLDR category that the language has: key.one, key.few, key.many, key.other, ...
+ * text` a line, built in. A text may have {0} for a value. A key with plurals has one line for each
+ * CLDR category that the language has: key.one, key.few, key.many, key.other, ...
  */
 #pragma once
 
@@ -33,10 +33,9 @@ const char *lang_text(const struct lang *lang, const char *key);
 /* Whether the language has a key: not each has each plural. */
 bool lang_has(const struct lang *lang, const char *key);
 
-/* Writes the text of a key; {0} and {1} are replaced by the escaped values, which may be NULL. Each
+/* Writes the text of a key; {0} is replaced by the escaped value, which may be NULL. The value
  * is in <bdi>, because its direction may be another one than the text's. */
-void lang_write(struct html *html, const struct lang *lang, const char *key, const char *value0,
-                const char *value1);
+void lang_write(struct html *html, const struct lang *lang, const char *key, const char *value);
 
 /* Writes the text of a key between two pieces of markup, which are literals. */
 void lang_write_between(struct html *html, const struct lang *lang, const char *before,

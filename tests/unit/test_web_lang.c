@@ -215,11 +215,11 @@ TEST(test_values)
     struct html html;
 
     html_init(&html);
-    lang_write(&html, english, "error.refused", "<script>", NULL);
+    lang_write(&html, english, "error.refused", "<script>");
     check_bytes(&html, "The message store did not accept it: <bdi>&lt;script&gt;</bdi>");
-    lang_write(&html, english, "error.refused", "{0}{1}", NULL); /* a value is not read again */
+    lang_write(&html, english, "error.refused", "{0}{1}"); /* a value is not read again */
     check_bytes(&html, "The message store did not accept it: <bdi>{0}{1}</bdi>");
-    lang_write(&html, english, "error.refused", NULL, NULL);
+    lang_write(&html, english, "error.refused", NULL);
     check_bytes(&html, "The message store did not accept it: <bdi></bdi>");
     lang_write_count(&html, english, "item.bytes", 1);
     check_bytes(&html, "1 byte");

@@ -94,7 +94,7 @@ static void write_region(struct html *html, const struct page *page)
 {
     html_raw(html, "<section class=\"card house\" id=\"house\" aria-live=\"polite\"");
     html_raw(html, page->notice_count == 0 ? " hidden>\n<h2>" : ">\n<h2>");
-    lang_write(html, page->lang, "house.heading", NULL, NULL);
+    lang_write(html, page->lang, "house.heading", NULL);
     html_raw(html, "</h2>\n");
     for (size_t i = 0; i < page->notice_count; i++) {
         html_raw(html, i == 0 ? "<p dir=\"auto\" lang=\"en\">" : "<p dir=\"auto\">");

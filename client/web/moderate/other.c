@@ -78,7 +78,7 @@ static void write_notice(struct html *html, const struct desk *desk,
     }
     if (notice->place.text != NULL) {
         html_raw(html, "<b>");
-        lang_write(html, desk->lang, "moderate.only_at", notice->place.text, NULL);
+        lang_write(html, desk->lang, "moderate.only_at", notice->place.text);
         html_raw(html, "</b>\n");
     }
     html_raw(html, "</p>\n");
@@ -237,7 +237,7 @@ static void write_decision(struct html *html, const struct desk *desk,
         desk_words(html, desk, "moderate.by_page");
     } else {
         (void)snprintf(value, sizeof(value), "%u", (unsigned)decision->uid);
-        lang_write(html, desk->lang, "moderate.by_command", value, NULL);
+        lang_write(html, desk->lang, "moderate.by_command", value);
     }
     html_raw(html, "</span>\n");
     if (decision->reports > 0) {

@@ -33,7 +33,7 @@ enum desk_view desk_view_find(const char *name)
 
 void desk_words(struct html *html, const struct desk *desk, const char *key)
 {
-    lang_write(html, desk->lang, key, NULL, NULL);
+    lang_write(html, desk->lang, key, NULL);
 }
 
 void desk_hidden(struct html *html, const char *name, const char *value)
@@ -135,7 +135,7 @@ void desk_say(struct html *html, const struct desk *desk, const struct desk_noti
     if (notice->seconds > 0) {
         lang_write_with_until(html, desk->lang, notice->key, notice->seconds, false);
     } else {
-        lang_write(html, desk->lang, notice->key, notice->value, NULL);
+        lang_write(html, desk->lang, notice->key, notice->value);
     }
     html_raw(html, "</p></div>\n");
 }
@@ -271,7 +271,7 @@ void desk_end(struct html *html, const struct desk *desk, const struct desk_act 
 
     if (is_in && desk->view == DESK_VIEW_DECIDE) {
         html_raw(html, "<p class=\"soft\">");
-        lang_write(html, desk->lang, "moderate.silent", "hearsay-notify", NULL);
+        lang_write(html, desk->lang, "moderate.silent", "hearsay-notify");
         html_raw(html, "</p>\n");
     }
     html_raw(html, "</main>\n<footer class=\"foot\">\n");
@@ -321,7 +321,7 @@ void desk_login(struct html *html, const struct desk *desk, const struct desk_ac
         "<p class=\"help\">");
     lang_write_with_lasts(html, desk->lang, "moderate.login_help", desk->session_s);
     html_raw(html, "</p>\n<p class=\"help\">");
-    lang_write(html, desk->lang, "moderate.forgotten", "hearsay-web --set-password", NULL);
+    lang_write(html, desk->lang, "moderate.forgotten", "hearsay-web --set-password");
     lang_write_between(html, desk->lang, "</p>\n<button class=\"button send\">", "moderate.login",
                        "</button>\n</form>\n");
 }

@@ -51,18 +51,17 @@ static void notice_write_field(struct html *html, const struct page *page, const
     char limit[16];
 
     if (label == NULL) {
-        lang_write(html, page->lang, "error.request", field == NULL ? "?" : field, NULL);
+        lang_write(html, page->lang, "error.request", field == NULL ? "?" : field);
         return;
     }
-    lang_write(html, page->lang, "error.field", lang_text(page->lang, label), NULL);
+    lang_write(html, page->lang, "error.field", lang_text(page->lang, label));
     html_raw(html, " ");
     if (strcmp(field, "text") == 0) {
         (void)snprintf(limit, sizeof(limit), "%d", PAGE_TEXT_CHARACTERS);
-        lang_write(html, page->lang, "error.field_text", limit, NULL);
+        lang_write(html, page->lang, "error.field_text", limit);
     } else if (strcmp(field, "t") == 0) {
         lang_write(html, page->lang,
-                   HEARSAY_UTF8PROC ? "error.field_topics" : "error.field_topics_ascii", NULL,
-                   NULL);
+                   HEARSAY_UTF8PROC ? "error.field_topics" : "error.field_topics_ascii", NULL);
     }
 }
 
@@ -74,7 +73,7 @@ static void notice_write_until(struct html *html, const struct page *page, int64
         lang_write_with_until(html, page->lang, key_until, page_seconds_until(page, until_ms),
                               is_about);
     } else {
-        lang_write(html, page->lang, key, NULL, NULL);
+        lang_write(html, page->lang, key, NULL);
     }
 }
 
@@ -97,7 +96,7 @@ static void closed_write(struct html *html, const struct page *page, int64_t unt
     char text[8];
 
     if (clock_write(page, until_ms, text, sizeof(text))) {
-        lang_write(html, page->lang, "form.closed_at", text, NULL);
+        lang_write(html, page->lang, "form.closed_at", text);
     } else {
         notice_write_until(html, page, until_ms, !page->is_clock_trusted, "form.closed",
                            "form.closed_until");
@@ -109,7 +108,7 @@ static void full_write(struct html *html, const struct page *page, int64_t until
     char text[8];
 
     if (clock_write(page, until_ms, text, sizeof(text))) {
-        lang_write(html, page->lang, "error.full_at", text, NULL);
+        lang_write(html, page->lang, "error.full_at", text);
     } else {
         notice_write_until(html, page, until_ms, true, "error.full", "error.full_until");
     }
@@ -144,7 +143,7 @@ static void excess_write(struct html *html, const struct page *page, const struc
     lang_number(page->lang, error->excess, number);
     html_raw(html, " ");
     lang_write(html, page->lang, error->is_excess_of_bytes ? "form.over_bytes" : "form.over",
-               number, NULL);
+               number);
 }
 
 /* `form`: that which follows; NULL: none. `keeps_text`: the typed text is in it. */
@@ -171,22 +170,20 @@ static void notice_write_sentence(struct html *html, const struct page *page,
         break;
     case PAGE_REFUSED:
         lang_write(html, page->lang, "error.refused",
-                   error->sentence == NULL ? "?" : error->sentence, NULL);
+                   error->sentence == NULL ? "?" : error->sentence);
         break;
     case PAGE_ELSEWHERE:
-        lang_write(html, page->lang, "error.elsewhere", error->host == NULL ? "?" : error->host,
-                   NULL);
+        lang_write(html, page->lang, "error.elsewhere", error->host == NULL ? "?" : error->host);
         break;
     case PAGE_TOO_LONG:
-        lang_write(html, page->lang, "error.too_long", NULL, NULL);
+        lang_write(html, page->lang, "error.too_long", NULL);
         excess_write(html, page, error);
         break;
     case PAGE_MOVED:
-        lang_write(html, page->lang, keeps_text ? "error.moved" : "error.moved_message", NULL,
-                   NULL);
+        lang_write(html, page->lang, keeps_text ? "error.moved" : "error.moved_message", NULL);
         break;
     default:
-        lang_write(html, page->lang, notice_key(error->notice), NULL, NULL);
+        lang_write(html, page->lang, notice_key(error->notice), NULL);
     }
 }
 
@@ -256,7 +253,7 @@ static void form_write_limit(struct html *html, const struct page *page,
     lang_write_count(html, page->lang, "form.limit", PAGE_TEXT_CHARACTERS);
     if (form->bytes_max > 0) {
         html_raw(html, " ");
-        lang_write(html, page->lang, "form.limit_bytes", number, NULL);
+        lang_write(html, page->lang, "form.limit_bytes", number);
     }
     html_raw(html, "</p>\n");
 }
@@ -375,7 +372,7 @@ static void form_write_choices(struct html *html, const struct page *page,
     html_raw(html, is_wrong || has_topics || page_error_is_about(error, "ttl")
                        ? "<details open>\n<summary>"
                        : "<details>\n<summary>");
-    lang_write(html, page->lang, "form.more", NULL, NULL);
+    lang_write(html, page->lang, "form.more", NULL);
     lang_write_between(html, page->lang, "</summary>\n<label for=\"t\">", "form.topics",
                        "</label>\n<input type=\"text\" id=\"t\" name=\"t\" maxlength=\"260\" "
                        "dir=\"auto\"");
@@ -437,7 +434,7 @@ static void form_write_who(struct html *html, const struct page *page, const str
         return; /* hearsayd has not been heard yet */
     }
     if (has_name) {
-        lang_write(html, page->lang, "form.place", page->view->place_name, NULL);
+        lang_write(html, page->lang, "form.place", page->view->place_name);
         html_raw(html, " ");
     }
     lang_write_with_until(html, page->lang, has_name ? "form.gone" : "form.who",
@@ -460,7 +457,7 @@ void page_write_form(struct html *html, const struct page *page, const struct pa
     form_write_text(html, page, form, error);
     html_raw(html, "<p id=\"who\" class=\"help\">");
     if (is_answer) {
-        lang_write(html, page->lang, "answer.who", NULL, NULL);
+        lang_write(html, page->lang, "answer.who", NULL);
     } else {
         form_write_who(html, page, form);
     }

@@ -298,8 +298,7 @@ static void feed_write_entry(struct html *html, const struct page *page,
     if (message->text != NULL) {
         feed_write_title(html, message);
     } else {
-        lang_write(html, page->lang, message->is_omitted ? "item.omitted" : "item.kind", NULL,
-                   NULL);
+        lang_write(html, page->lang, message->is_omitted ? "item.omitted" : "item.kind", NULL);
     }
     html_raw(html, "</title>\n");
     feed_write_time(html, "published", message->deposited_ms);

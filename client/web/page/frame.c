@@ -86,7 +86,7 @@ void page_write_value(struct html *html, const struct page *page, const char *ke
                       const char *value)
 {
     html_raw(html, "<p>");
-    lang_write(html, page->lang, key, value, NULL);
+    lang_write(html, page->lang, key, value);
     html_raw(html, "</p>\n");
 }
 
@@ -181,7 +181,7 @@ static void time_begin(struct html *html, int64_t ms)
 
 void page_write_comma(struct html *html, const struct page *page)
 {
-    lang_write(html, page->lang, "item.comma", NULL, NULL);
+    lang_write(html, page->lang, "item.comma", NULL);
     html_raw(html, " ");
 }
 
@@ -213,7 +213,7 @@ void page_write_where(struct html *html, const struct page *page, const char *ho
 {
     html_raw(html, "<bdi>");
     if (host == NULL) {
-        lang_write(html, page->lang, "hood.here", NULL, NULL);
+        lang_write(html, page->lang, "hood.here", NULL);
     } else {
         html_string(html, host);
     }

@@ -28,7 +28,7 @@ static void item_write_nearness(struct html *html, const struct page *page,
     static const char *const keys[] = {"near.far", "near.near", "near.very"};
 
     page_write_comma(html, page);
-    lang_write(html, page->lang, keys[message_band(message) - 1], NULL, NULL);
+    lang_write(html, page->lang, keys[message_band(message) - 1], NULL);
 }
 
 /* Begins the heading of a message, which is its first line and the link to its page. style.css
@@ -123,7 +123,7 @@ static bool item_write_text(struct html *html, const struct page *page,
                    !text_is_high(message->text, message->bytes);
     } else if (message->is_omitted) {
         is_whole = false;
-        lang_write(html, page->lang, "item.omitted", NULL, NULL);
+        lang_write(html, page->lang, "item.omitted", NULL);
         html_raw(html, heading_end);
     } else {
         page_write_kind(html, page, message);
@@ -181,7 +181,7 @@ static void chip_write_link(struct html *html, const struct page *page, const st
     page_write_view_href(html, view);
     html_raw(html, description);
     html_raw(html, is_current ? " aria-current=\"true\">" : ">");
-    lang_write(html, page->lang, key, NULL, NULL);
+    lang_write(html, page->lang, key, NULL);
     html_raw(html, "</a></li>");
 }
 
@@ -338,7 +338,7 @@ static void topics_write_form(struct html *html, const struct page *page)
                        "</label>\n<input type=\"text\" id=\"topic\" name=\"t\" maxlength=\"60\" "
                        "dir=\"auto\" "
                        "aria-describedby=\"topic-help\"></div>\n<button class=\"button quiet\">");
-    lang_write(html, page->lang, "topics.show", NULL, NULL);
+    lang_write(html, page->lang, "topics.show", NULL);
     lang_write_between(html, page->lang, "</button>\n</div>\n<p class=\"help\" id=\"topic-help\">",
                        "topics.help", "</p>\n</form>\n");
 }

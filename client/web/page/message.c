@@ -90,7 +90,7 @@ static void message_write_withdraw(struct html *html, const struct page *page,
 
     task_begin(html, page, "withdraw.heading", "/withdraw", is_wrong || message->code != NULL, id);
     html_raw(html, "<label for=\"code\">");
-    lang_write(html, page->lang, "withdraw.code", NULL, NULL);
+    lang_write(html, page->lang, "withdraw.code", NULL);
     /* The code is a secret, which a browser must neither keep nor suggest to others. */
     html_raw(html, "</label>\n<input type=\"text\" id=\"code\" name=\"code\" required dir=\"ltr\" "
                    "maxlength=\"60\" autocomplete=\"off\" autocapitalize=\"characters\" "
@@ -215,7 +215,7 @@ void page_write_left(struct html *html, const struct page *page, const struct pa
     page_begin(html, page, left->is_pending ? "left.pending" : "left.heading", NULL);
     html_raw(html, "<p>");
     if (left->is_pending) {
-        lang_write(html, page->lang, "left.pending_help", NULL, NULL);
+        lang_write(html, page->lang, "left.pending_help", NULL);
         html_raw(html, " ");
     }
     lang_write_with_until(html, page->lang, "left.goes", page_seconds_until(page, left->expires_ms),

@@ -224,7 +224,7 @@ static void poster_begin_code(struct html *html, const struct page *page, const 
     }
     html_raw(html, "<h2>");
     html_raw(html, step);
-    lang_write(html, lang, key, NULL, NULL);
+    lang_write(html, lang, key, NULL);
     if (second != NULL) {
         html_raw(html, "\n<span");
         write_language(html, second);
