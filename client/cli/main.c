@@ -38,9 +38,9 @@ static const struct args_option common_options[] = {
     ARGS_ROW("version", 'V', ARGS_FLAG, struct cli, version, NULL, "the version"),
 };
 
-#define ENVIRONMENT_HELP                                                                         \
-    "\nEnvironment: HEARSAY_SERVER is the server unless --server names one, HEARSAY_ADMIN the\n" \
-    "socket for admin and export.\n"
+#define ENVIRONMENT_HELP                                                       \
+    "\nEnvironment: HEARSAY_SERVER is the server unless --server names one,\n" \
+    "HEARSAY_ADMIN the socket for admin and export.\n"
 
 /* The topic of `hearsay help` that is no command. */
 #define CONNECTION_TOPIC "connection"
@@ -52,6 +52,8 @@ static struct args_group common_group(struct cli *cli)
     return group;
 }
 
+enum { COMMAND_COLUMN = 13 }; /* where what a command does begins */
+
 static int print_help(struct cli *cli)
 {
     FILE *stream = cli->out.stream;
@@ -59,7 +61,8 @@ static int print_help(struct cli *cli)
                 "Usage: hearsay [OPTION]... COMMAND [ARGUMENT]...\n\nCommands:\n",
                 stream);
     for (size_t i = 0; cli_commands[i] != NULL; i++) {
-        (void)fprintf(stream, "  %-10s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
+        (void)fprintf(stream, "  %-10s ", cli_commands[i]->name);
+        args_print_prose(stream, COMMAND_COLUMN, cli_commands[i]->summary);
     }
     (void)fputs("\nOptions of every command:\n", stream);
     struct args_group group = common_group(cli);
@@ -103,7 +106,8 @@ static void print_children(FILE *stream, const struct cli_command *const *childr
 {
     (void)fputs("\nCommands:\n", stream);
     for (size_t i = 0; children[i] != NULL; i++) {
-        (void)fprintf(stream, "  %-10s %s\n", last_word(children[i]), children[i]->summary);
+        (void)fprintf(stream, "  %-10s ", last_word(children[i]));
+        args_print_prose(stream, COMMAND_COLUMN, children[i]->summary);
     }
 }
 
@@ -111,10 +115,13 @@ static int print_command_help(struct cli *cli)
 {
     FILE *stream = cli->out.stream;
     const struct cli_command *command = cli->command;
-    (void)fprintf(stream, "hearsay %s: %s\n\nUsage: hearsay %s %s\n", command->name,
-                  command->summary, command->name, command->arguments);
+    char title[200];
+    (void)snprintf(title, sizeof(title), "hearsay %s: %s", command->name, command->summary);
+    args_print_prose(stream, 0, title);
+    (void)fprintf(stream, "\nUsage: hearsay %s %s\n", command->name, command->arguments);
     if (command->details[0] != '\0') {
-        (void)fprintf(stream, "\n%s", command->details);
+        (void)fputc('\n', stream);
+        args_print_prose(stream, 0, command->details);
     }
     if (command->children != NULL) {
         print_children(stream, command->children);

@@ -49,8 +49,8 @@ class Terminal:
         return self.text
 
 
-def shown(cli, *args, columns=60):
-    """What a command shows on a terminal of that many columns."""
+def shown(cli, *args, columns=60, said=None):
+    """What a command shows on a terminal of that many columns. `said` gets its lines elsewhere."""
     with Terminal() as terminal:
         env = cli.environment(COLUMNS=str(columns), TERM="dumb")
         with subprocess.Popen(cli.command(*args), env=env, stdin=subprocess.DEVNULL,
@@ -58,7 +58,21 @@ def shown(cli, *args, columns=60):
             text = terminal.read_all()
             err = process.stderr.read()
             assert process.wait(wire.PATIENCE) == 0, err
+    if said is not None:
+        said.extend(err.decode().splitlines())
     return text.replace("\r\n", "\n")
+
+
+def test_a_table_says_where_the_rest_is(make_daemon):
+    """Whose text was cut for a narrow terminal learns how to read the whole of it."""
+    cli = cli_runner.of_daemon(make_daemon())
+    cli.ok("deposit", "-l", "a:b", "word " * 20)
+    for columns, args, says in ((60, (), ["hearsay: texts are cut: hearsay get ID prints a whole one; --ids shows the ids"]),
+                                (60, ("--ids",), ["hearsay: texts are cut: hearsay get ID prints a whole one"]),
+                                (200, (), []), (60, ("--json",), [])):
+        said = []
+        page = shown(cli, "query", "--no-here", "-l", "a:b", *args, columns=columns, said=said)
+        assert [line for line in said if "cut" in line] == says and ("\u2026" in page) == (says != []), page
 
 
 # --- admin stats, admin hosts ---------------------------------------------------------------------

@@ -221,7 +221,7 @@ static int list_run(struct cli *cli, void *options)
 
 const struct cli_command command_admin_list = {
     .name = "admin list",
-    .summary = "show messages that are reported, wait for review, or are hidden; or all",
+    .summary = "show what is reported, waits for review, or is hidden; or all",
     .arguments = "[--reported | --pending | --hidden | --all] [OPTION]...",
     .details = "What was reported as illegal or about-me first, then what most readers have\n"
                "reported, then the newest, with the readers' reasons; one message of each sender\n"
@@ -352,7 +352,7 @@ static int restore_run(struct cli *cli, void *options)
 
 const struct cli_command command_admin_restore = {
     .name = "admin restore",
-    .summary = "show a message that is hidden, removed, reported or waits for review",
+    .summary = "show what is hidden, removed, reported, or waits for review",
     .arguments = "[OPTION]... ID",
     .details = "It is found again, and reports do not hide it any more. A ban that came with\n"
                "remove --ban stays. (A whole store comes back from its backup with\n"

@@ -315,14 +315,13 @@ const struct cli_command command_deposit = {
         "With --group only those who have the same secret find it, and can read it.\n"
         "With --re the message answers another one: it is read with that message (hearsay get\n"
         "--answers ID), and goes with it at the latest.\n",
-    .examples =
-        "  hearsay deposit -l wifi:a4:2b:8c:01:02:03 -l topic:coffee 'Fresh pot upstairs'\n"
-        "  iw dev wlan0 scan | hearsay deposit --scan - --topic Coffee 'Back in five minutes'\n"
-        "  hearsay deposit --topic Coffee 'Come up, there is cake'\n"
-        "  hearsay deposit -l geo:u281zd --ttl 2h --file poster.png --type image/png\n"
-        "  hearsay deposit -l geo:u281zd --group ~/.config/hearsay/team 'Third floor'\n"
-        "  hearsay deposit --re 00112233445566778899aabbccddeeff 'Two cups are left'\n"
-        "  date | hearsay deposit -l topic:clock --ttl 90s --json\n",
+    .examples = "  hearsay deposit -l wifi:a4:2b:8c:01:02:03 -l topic:coffee 'Fresh pot upstairs'\n"
+                "  iw dev wlan0 scan | hearsay deposit --scan - --topic Coffee 'Back in five'\n"
+                "  hearsay deposit --topic Coffee 'Come up, there is cake'\n"
+                "  hearsay deposit -l geo:u281zd --ttl 2h --file poster.png --type image/png\n"
+                "  hearsay deposit -l geo:u281zd --group ~/.config/hearsay/team 'Third floor'\n"
+                "  hearsay deposit --re 00112233445566778899aabbccddeeff 'Two cups are left'\n"
+                "  date | hearsay deposit -l topic:clock --ttl 90s --json\n",
     CLI_OPTIONS(deposit_options, struct deposit_options),
     .defaults = &deposit_defaults,
     .words_max = CLI_ANY_WORDS,

@@ -107,9 +107,10 @@ static int print_answer(const struct cli *cli, const struct get_options *chosen,
     if (status == HEARSAY_NOT_OURS) {
         return CLI_DONE;
     }
-    int code = status == HEARSAY_OK ? query_print_result(cli, &options, &result,
-                                                         hearsay_now_ms(cli->connection), *is_first)
-                                    : cli_report(cli, &error);
+    int code = status == HEARSAY_OK
+                   ? query_print_result(cli, &options, &result, hearsay_now_ms(cli->connection),
+                                        *is_first, NULL)
+                   : cli_report(cli, &error);
     *is_first = false;
     hearsay_content_free(&content);
     return code;

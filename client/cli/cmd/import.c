@@ -489,7 +489,7 @@ const struct cli_command command_import = {
         "~/.local/state/hearsay, as import-secret.\n",
     .examples = "  hearsay import messages.jsonl\n"
                 "  hearsay -s ~/hearsayd.sock export | hearsay -s 192.168.8.1 import -\n"
-                "  echo '{\"labels\": [\"topic:tea\"], \"text\": \"hello\", \"ttl\": \"2h\"}' | "
+                "  echo '{\"labels\": [\"topic:tea\"], \"text\": \"hi\", \"ttl\": \"2h\"}' | "
                 "hearsay import -\n",
     CLI_OPTIONS(import_options, struct import_options),
     .words_max = 1,

@@ -54,6 +54,7 @@ static int print_results(const struct cli *cli, const struct query_options *opti
 {
     struct hearsay_error error;
     size_t shown = 0;
+    bool is_cut = false;
     for (size_t i = 0; i < results->result_count; i++) {
         struct hearsay_result result = results->results[i];
         struct hearsay_content content = {.payload = NULL};
@@ -68,7 +69,7 @@ static int print_results(const struct cli *cli, const struct query_options *opti
             continue;
         }
         int code = status == HEARSAY_OK
-                       ? query_print_result(cli, options, &result, now_ms, shown == 0)
+                       ? query_print_result(cli, options, &result, now_ms, shown == 0, &is_cut)
                        : cli_report(cli, &error);
         hearsay_content_free(&content);
         if (code != CLI_DONE) {
@@ -86,6 +87,10 @@ static int print_results(const struct cli *cli, const struct query_options *opti
     }
     if (results->capped) {
         cli_complain(cli, "one sender's further messages were left out");
+    }
+    if (is_cut) {
+        cli_complain(cli, "texts are cut: hearsay get ID prints a whole one%s",
+                     options->ids ? "" : "; --ids shows the ids");
     }
     if (shown == 0) {
         cli_complain(cli, "nothing found");

@@ -57,8 +57,9 @@ static void print_heading(const struct cli *cli, const struct query_options *opt
     (void)fputc('\n', cli->out.stream);
 }
 
-/* Prints the text of a message, or a note with its type and size if it is no text. */
-static void print_content(const struct cli *cli, const struct hearsay_result *result, size_t width)
+/* Prints the text of a message, or a note with its type and size if it is no text. Returns whether
+ * the text was cut. */
+static bool print_content(const struct cli *cli, const struct hearsay_result *result, size_t width)
 {
     FILE *stream = cli->out.stream;
     if (!result->payload_omitted &&
@@ -69,7 +70,7 @@ static void print_content(const struct cli *cli, const struct hearsay_result *re
             length--; /* a line feed at the end is not printed */
         }
         (void)text_print(stream, text, length, width);
-        return;
+        return width > 0 && text_columns(text, length, width) > width;
     }
     char note[400];
     char size[16];
@@ -82,9 +83,10 @@ static void print_content(const struct cli *cli, const struct hearsay_result *re
     out_colour(&cli->out, OUT_DIM);
     out_text(&cli->out, note, width);
     out_colour(&cli->out, OUT_PLAIN);
+    return false;
 }
 
-static void print_row(const struct cli *cli, const struct query_options *options,
+static bool print_row(const struct cli *cli, const struct query_options *options,
                       const struct hearsay_result *result, int64_t now_ms)
 {
     FILE *stream = cli->out.stream;
@@ -109,12 +111,14 @@ static void print_row(const struct cli *cli, const struct query_options *options
     if (width > 0) {
         width = width > used + TEXT_COLUMNS_MIN ? width - used : TEXT_COLUMNS_MIN;
     }
-    print_content(cli, result, width);
+    bool is_cut = print_content(cli, result, width);
     (void)fputc('\n', stream);
+    return is_cut;
 }
 
 int query_print_result(const struct cli *cli, const struct query_options *options,
-                       const struct hearsay_result *result, int64_t now_ms, bool is_first)
+                       const struct hearsay_result *result, int64_t now_ms, bool is_first,
+                       bool *cut)
 {
     if (options->json) {
         return cli_print_json(cli, out_json_result(result, true));
@@ -122,7 +126,9 @@ int query_print_result(const struct cli *cli, const struct query_options *option
     if (is_first) {
         print_heading(cli, options);
     }
-    print_row(cli, options, result, now_ms);
+    if (print_row(cli, options, result, now_ms) && cut != NULL) {
+        *cut = true;
+    }
     return CLI_DONE;
 }
 

@@ -66,11 +66,13 @@ void query_prepare(const struct query_options *options, const struct hearsay *se
                    const struct hearsay_host *host, struct hearsay_query *out_query);
 
 /*
- * Prints one result as JSON or as a row of a table. Before the first row, prints a heading. Returns
- * CLI_DONE or an exit code.
+ * Prints one result as JSON or as a row of a table. Before the first row, prints a heading. Sets
+ * *cut (NULL: nobody asks) if the terminal has no room for the whole text. Returns CLI_DONE or an
+ * exit code.
  */
 int query_print_result(const struct cli *cli, const struct query_options *options,
-                       const struct hearsay_result *result, int64_t now_ms, bool is_first);
+                       const struct hearsay_result *result, int64_t now_ms, bool is_first,
+                       bool *cut);
 
 /*
  * Opens the file of --memory with the profile of the host. *out_recent is owned

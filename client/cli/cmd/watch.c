@@ -158,7 +158,7 @@ static int print_match(const struct watch_run *run, const struct hearsay *server
         code = cli_print_json(cli, object);
     } else {
         code = query_print_result(cli, &run->options->query, result, hearsay_now_ms(server),
-                                  run->shown == 0);
+                                  run->shown == 0, NULL);
     }
     return code == CLI_DONE ? cli_flush(cli)
                             : code; /* flush each message: a reader may wait for it */

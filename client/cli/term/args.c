@@ -13,7 +13,7 @@
  * The codes that getopt_long returns: the letter of a short option, or LONG_CODE plus the index of
  * a long option.
  */
-enum { LONG_CODE = 1000, WORD_MAX = 40, HELP_COLUMN = 29 };
+enum { LONG_CODE = 1000, WORD_MAX = 40, HELP_COLUMN = 29, HELP_WIDTH = 80 };
 
 const char *args_nearest(const char *word, const char *const *names, size_t count)
 {
@@ -304,6 +304,23 @@ static int print_value(FILE *stream, const struct args_option *option)
     return columns;
 }
 
+void args_print_prose(FILE *stream, int column, const char *text)
+{
+    int used = column;
+
+    while (*text != '\0') {
+        int length = (int)strcspn(text, " \n");
+        if (used > column && used + 1 + length > HELP_WIDTH) {
+            (void)fprintf(stream, "\n%*s", column, "");
+            used = column;
+        }
+        used += fprintf(stream, "%s%.*s", used > column ? " " : "", length, text);
+        text += length;
+        text += strspn(text, " \n");
+    }
+    (void)fputc('\n', stream);
+}
+
 void args_print_help(FILE *stream, const struct args_group *group)
 {
     for (size_t i = 0; i < group->count; i++) {
@@ -316,6 +333,7 @@ void args_print_help(FILE *stream, const struct args_group *group)
             (void)fputc('\n', stream);
             columns = 0;
         }
-        (void)fprintf(stream, "%*s%s\n", HELP_COLUMN - columns, "", option->help);
+        (void)fprintf(stream, "%*s", HELP_COLUMN - columns, "");
+        args_print_prose(stream, HELP_COLUMN, option->help);
     }
 }

@@ -97,6 +97,11 @@ void args_free(const struct args_group *group);
  */
 void args_print_help(FILE *stream, const struct args_group *group);
 
+/* Prints words in lines of at most 80 columns; the first one begins at `column`, where the cursor
+ * is, and so does each further line. A line break of the text is a blank. Ends with a line break.
+ */
+void args_print_prose(FILE *stream, int column, const char *text);
+
 /*
  * Returns a name that begins with `word` (of 2 bytes or more), else the name with the smallest edit
  * distance to `word`, where an edit inserts, deletes or changes a character or swaps two

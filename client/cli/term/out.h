@@ -217,6 +217,9 @@ void text_drop_invalid(char *text);
  */
 size_t text_print(FILE *stream, const char *bytes, size_t length, size_t width);
 
+/* Counts the columns of the escaped form of the text. Stops counting just above `limit`. */
+size_t text_columns(const char *bytes, size_t length, size_t limit);
+
 /* Prints the escaped form of the text, without a limit of columns. Newlines and tabs are printed
  * unchanged. */
 void text_print_lines(FILE *stream, const char *bytes, size_t length);

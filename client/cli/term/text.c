@@ -24,8 +24,7 @@ void text_drop_invalid(char *text)
     text[kept] = '\0';
 }
 
-/* Counts the columns of the escaped form of the text. Stops counting just above `limit`. */
-static size_t text_columns(const char *bytes, size_t length, size_t limit)
+size_t text_columns(const char *bytes, size_t length, size_t limit)
 {
     size_t columns = 0;
     struct terminal_glyph glyph;

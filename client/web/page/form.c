@@ -157,7 +157,7 @@ static void notice_write_sentence(struct html *html, const struct page *page,
         break;
     case PAGE_LIMITED:
         if (error->seconds < FORM_SOON_S) {
-            lang_write(html, page->lang, "error.limited_soon", NULL, NULL);
+            lang_write(html, page->lang, "error.limited_soon", NULL);
         } else {
             lang_write_with_until(html, page->lang, "error.limited", error->seconds, false);
         }
