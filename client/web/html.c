@@ -402,7 +402,7 @@ void html_hidden(struct html *html, const char *name, const char *value)
     html_raw(html, "<input type=\"hidden\"");
     html_attribute(html, "name", name);
     html_attribute(html, "value", value);
-    html_raw(html, ">\n");
+    html_raw(html, ">");
 }
 
 static bool byte_is_unreserved(unsigned char byte)

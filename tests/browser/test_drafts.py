@@ -245,7 +245,7 @@ def test_another_language_without_script_keeps_topics(phone, make_place):
     assert phone.find("#leave [value=music]").is_selected()
     assert not phone.find("#leave [value=coffee]").is_selected()
     assert phone.find("#ttl").get_attribute("value") == "3600"
-    assert phone.text("#who").endswith("It disappears by itself in 1 h.")
+    assert phone.text("#who").endswith("It disappears by itself in 1 h, unless you choose another time below.")
     phone.follow("=Leave it here")
     phone.wait_left()
     phone.go("/?l=en&t=music")

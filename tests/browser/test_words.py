@@ -88,7 +88,7 @@ UNTRANSLATED = """
   }
   for (const element of document.querySelectorAll('[aria-label], [title], [placeholder], [alt]')) {
     for (const name of ['aria-label', 'title', 'placeholder', 'alt']) {
-      const text = element.getAttribute(name);
+      const text = !element.matches('.back') && element.getAttribute(name); // that of a message
       if (text && !/[áçéğïñöšúýÁÇÉĞÏÑÖŠÚÝ]/.test(text)) { out.push(name + ': ' + text); }
     }
   }

@@ -487,6 +487,8 @@ TEST(test_sentences)
     assert_true(sample_has("list-near", &web_pages_plain, "gone in about 3 h"));
     assert_true(sample_has("list", &web_pages_plain, "3 sealed messages"));
     assert_true(sample_has("list", &web_pages_plain, "Everybody on this WiFi can read"));
+    assert_true(sample_has("list", &web_pages_plain, "in 24 h, unless you choose another time"));
+    assert_true(sample_has("list-no-match", &web_pages_plain, "by itself in 10 min."));
     assert_true(sample_has("list-empty", &web_pages_plain, "Nothing here yet."));
     assert_true(sample_has("list-closed", &web_pages_plain, "Try again in 8 h"));
     assert_true(sample_has("list-omitted", &web_pages_plain, "did not fit into the list"));

@@ -197,6 +197,7 @@ static void write_list_no_match(struct html *html, const struct page *page,
     struct view view = *page->view;
     struct page here = *page;
 
+    form.ttl_default_s = form.ttl_max_s = 600; /* there is nothing to choose */
     here.view = &view;
     view.topic_count = 1;
     (void)snprintf(view.topics[0], sizeof(view.topics[0]), "%s", values->topics[0]);

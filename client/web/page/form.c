@@ -329,13 +329,13 @@ static void form_write_lifetimes(struct html *html, const struct page *page,
     if (page_error_is_about(error, "ttl")) {
         html_raw(html, " aria-describedby=\"error\" aria-invalid=\"true\"");
     }
-    html_raw(html, ">\n");
+    html_raw(html, ">");
     for (size_t i = 0; i < count; i++) {
         html_raw(html, "<option value=\"");
         html_number(html, lifetimes[i]);
         html_raw(html, lifetimes[i] == chosen ? "\" selected>" : "\">");
         lang_write_lasts(html, page->lang, lifetimes[i]);
-        html_raw(html, "</option>\n");
+        html_raw(html, "</option>");
     }
     html_raw(html, "</select>\n");
 }
@@ -351,7 +351,7 @@ static void form_write_topics(struct html *html, const struct page *page,
     }
     html_raw(html, "<p class=\"row\" role=\"group\"");
     html_attribute(html, "aria-label", lang_text(page->lang, "form.topics"));
-    html_raw(html, ">\n");
+    html_raw(html, ">");
     for (size_t i = 0; i < page->topics->count; i++) {
         const struct topic *topic = &page->topics->all[i];
         bool is_ticked = view_find_topic(ticked, topic->normalised) < ticked->topic_count;
@@ -370,14 +370,16 @@ static void form_write_choices(struct html *html, const struct page *page,
     bool has_topics = form->topics != NULL && form->topics[0] != '\0';
 
     html_raw(html, is_wrong || has_topics || page_error_is_about(error, "ttl")
-                       ? "<details open>\n<summary>"
-                       : "<details>\n<summary>");
+                       ? "<details open><summary>"
+                       : "<details><summary>");
     lang_write(html, page->lang, "form.more", NULL);
     lang_write_between(html, page->lang, "</summary>\n<label for=\"t\">", "form.topics",
                        "</label>\n<input type=\"text\" id=\"t\" name=\"t\" maxlength=\"260\" "
                        "dir=\"auto\"");
     field_write_state(html, "t-help", is_wrong);
-    html_attribute(html, "value", has_topics ? form->topics : "");
+    if (has_topics) {
+        html_attribute(html, "value", form->topics);
+    }
     lang_write_between(html, page->lang, ">\n<p class=\"help\" id=\"t-help\">", "form.topics_help",
                        "</p>\n<p class=\"check\"><input type=\"checkbox\" id=\"now\" name=\"now\" "
                        "value=\"1\"");
@@ -428,16 +430,16 @@ static void form_write_languages(struct html *html, const struct page *page)
 /* Writes where a message is shown, if that place has a name, who can read it, and how long. */
 static void form_write_who(struct html *html, const struct page *page, const struct page_form *form)
 {
-    bool has_name = page->view->place_name[0] != '\0';
+    const char *name = page->view->place_name;
+    uint32_t lifetimes[FORM_LIFETIMES_MAX];
+    bool has_choice = form_lifetimes(form, lifetimes) > 1;
 
     if (form_lifetime(form) == 0) {
         return; /* hearsayd has not been heard yet */
     }
-    if (has_name) {
-        lang_write(html, page->lang, "form.place", page->view->place_name);
-        html_raw(html, " ");
-    }
-    lang_write_with_until(html, page->lang, has_name ? "form.gone" : "form.who",
+    lang_write(html, page->lang, name[0] != '\0' ? "form.place" : "form.who", name);
+    html_raw(html, " ");
+    lang_write_with_until(html, page->lang, has_choice ? "form.gone_unless" : "form.gone",
                           form_lifetime(form), false);
 }
 

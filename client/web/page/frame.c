@@ -30,7 +30,7 @@ void page_write_hidden_hole(struct html *html, const char *name, enum html_hole 
     html_attribute(html, "name", name);
     html_raw(html, " value=\"");
     html_hole(html, kind);
-    html_raw(html, "\">\n");
+    html_raw(html, "\">");
 }
 
 void page_write_form_fields(struct html *html, const struct page *page)

@@ -253,7 +253,7 @@ static void topics_write(struct html *html, const struct page *page)
     }
     html_raw(html, "<nav");
     html_attribute(html, "aria-label", lang_text(page->lang, "form.topics"));
-    html_raw(html, "><ul>\n");
+    html_raw(html, "><ul>");
     for (size_t i = 0; i < page->topics->count; i++) {
         const struct topic *topic = &page->topics->all[i];
         struct view view = *page->view;
@@ -269,7 +269,7 @@ static void topics_write(struct html *html, const struct page *page)
         memcpy(view.topics[0], topic->normalised, strlen(topic->normalised) + 1);
         html_raw(html, "<li><a");
         page_write_view_href(html, &view);
-        html_between(html, ">", topic->text, "</a></li>\n");
+        html_between(html, ">", topic->text, "</a></li>");
     }
     html_raw(html, "</ul></nav>\n");
 }
@@ -321,7 +321,7 @@ static void topics_write_form(struct html *html, const struct page *page)
     if (view->topic_count >= VIEW_TOPICS_MAX) {
         return;
     }
-    html_raw(html, "<form method=\"get\" action=\"/\">\n");
+    html_raw(html, "<form method=\"get\" action=\"/\">");
     page_write_kept_fields(html, page);
     for (size_t i = 0; i < view->topic_count; i++) {
         html_hidden(html, "t", view->topics[i]);
@@ -333,7 +333,7 @@ static void topics_write_form(struct html *html, const struct page *page)
         html_hidden(html, "now", "1");
     }
     html_hidden(html, "p", view->store);
-    lang_write_between(html, page->lang, "<div class=\"row\">\n<div><label for=\"topic\">",
+    lang_write_between(html, page->lang, "<div class=\"row\"><div><label for=\"topic\">",
                        "topics.label",
                        "</label>\n<input type=\"text\" id=\"topic\" name=\"t\" maxlength=\"60\" "
                        "dir=\"auto\" "
@@ -358,10 +358,10 @@ static void order_write(struct html *html, const struct page *page)
 {
     html_raw(html, "<nav");
     html_attribute(html, "aria-label", lang_text(page->lang, "order.label"));
-    html_raw(html, ">\n<ul>\n");
+    html_raw(html, "><ul>");
     order_write_link(html, page, VIEW_NEWEST, "order.newest");
     order_write_link(html, page, VIEW_NEAREST, "order.nearest");
-    html_raw(html, "</ul>\n</nav>\n");
+    html_raw(html, "</ul></nav>\n");
 }
 
 static void tools_write(struct html *html, const struct page *page, const struct board_list *list)
@@ -376,7 +376,7 @@ static void tools_write(struct html *html, const struct page *page, const struct
     }
     topics_write(html, page);
     chips_write(html, page);
-    lang_write_between(html, page->lang, "<details>\n<summary>",
+    lang_write_between(html, page->lang, "<details><summary>",
                        has_topics ? "topics.more" : "topics.open", "</summary>\n");
     if (has_order && has_topics) {
         order_write(html, page);

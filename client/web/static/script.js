@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the pages can do besides, where scripts run: live updates, unread, "yours", hiding, times, drafts,
 // a counter, a form that comes and goes. Everything else works without this file. Text of others is only ever
-// textContent, or comes as a document that the server wrote. What is kept is in sessionStorage, and says nothing to
-// other places but the language that was chosen.
+// textContent or a title, or comes as a document that the server wrote. What is kept is in sessionStorage, and says
+// nothing to other places but the language that was chosen.
 // Chrome 70 and Safari 12 must be able to read the whole script: tests/unit/script_syntax.py checks that it
 // has no newer syntax.
 'use strict';
