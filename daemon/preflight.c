@@ -42,7 +42,7 @@ static int load_files(struct server_tls *tls, const struct config *config,
     return server_tls_load(tls, config, out_sentence);
 }
 
-static void warn(void *out, const char *sentence)
+static void tell_doubt(void *out, const char *sentence)
 {
     (void)fprintf(out, "hearsayd: warning: %s\n", sentence);
 }
@@ -92,9 +92,9 @@ int preflight(const struct config *config, int64_t now_ms, FILE *out, char *out_
     if (verdict == SERVER_TLS_EXPIRED) {
         add_reason(out_reason, sentence);
     } else if (verdict == SERVER_TLS_ENDS_SOON) {
-        warn(out, sentence);
+        tell_doubt(out, sentence);
     }
-    config_tell_doubts(config, warn, out);
+    config_tell_doubts(config, tell_doubt, out);
     here_watch_check(config, out);
     server_tls_deinit(&tls);
     return out_reason[0] == '\0' ? 0 : PREFLIGHT_REFUSED;

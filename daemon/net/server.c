@@ -260,7 +260,7 @@ static void close_all(struct server *server)
     }
 }
 
-static void warn(void *context, const char *sentence)
+static void tell_doubt(void *context, const char *sentence)
 {
     (void)context;
     log_warning("%s", sentence);
@@ -294,7 +294,7 @@ int server_start(struct server *server, const struct options *options, const str
     if (rc == 0) {
         server_tls_log_pin(&server->tls, config);
         server_check_certificate(server, config);
-        config_tell_doubts(config, warn, NULL);
+        config_tell_doubts(config, tell_doubt, NULL);
         rc = open_store(server, out_reason);
     }
     rc = rc == 0 ? make_service(server, out_reason) : rc;
