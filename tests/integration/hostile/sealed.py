@@ -133,6 +133,7 @@ class Sealed:
                 self.heard += got
                 incoming.write(got)
         self.stream.sendall(outgoing.read())
+        self.answered = incoming.pending  # what came with the end of the handshake
         assert ours.cipher()[0].endswith("AES_256_GCM_SHA384") or "AES256-GCM" in ours.cipher()[0]
         with open(log, encoding="ascii") as file:
             secrets = {line.split()[0]: line.split()[1:] for line in file if line[0] != "#"}
