@@ -74,3 +74,6 @@ enum {
     LIMIT_UNKNOWN_RESPONSE = 8192, /* in a response: a few in each of its results */
     LIMIT_NESTING = 4              /* messages within messages */
 };
+
+/* The `uid` of a decision that came from the hub. */
+#define LIMIT_UID_HUB UINT32_MAX

@@ -17,6 +17,7 @@ _Static_assert(HEARSAY_ID_BYTES == LIMIT_ID_BYTES, "the public id is the protoco
 _Static_assert(HEARSAY_TOKEN_BYTES == LIMIT_TOKEN_BYTES, "the public token is the protocol's");
 _Static_assert(HEARSAY_HASH_BYTES == LIMIT_HASH_BYTES, "the public hash is the protocol's");
 _Static_assert(HEARSAY_REASON_BYTES_MAX == LIMIT_NOTE_BYTES, "the public reason is the protocol's");
+_Static_assert(HEARSAY_UID_HUB == LIMIT_UID_HUB, "the public number of the hub is the protocol's");
 _Static_assert(HEARSAY_NOTICE_BYTES_MAX == LIMIT_NOTICE_BYTES, "so is the public notice");
 _Static_assert(HEARSAY_PLACE_NAME_BYTES_MAX == LIMIT_PLACE_NAME_BYTES, "and the name of a place");
 _Static_assert(HEARSAY_CURSOR_BYTES == LIMIT_CURSOR_BYTES, "the public cursor is the protocol's");

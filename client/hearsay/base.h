@@ -27,6 +27,7 @@ extern "C" {
 #define HEARSAY_KEY_BYTES            32       /* an epoch's key */
 #define HEARSAY_FILTER_BYTES_MAX     512      /* 4096 bits */
 #define HEARSAY_REASON_BYTES_MAX     200      /* the reason of a moderator's decision */
+#define HEARSAY_UID_HUB              UINT32_MAX /* of a decision that came from the hub */
 #define HEARSAY_NOTICE_BYTES_MAX     500      /* the text of a notice */
 #define HEARSAY_PLACE_NAME_BYTES_MAX 64       /* the name of a place of the host */
 #define HEARSAY_DISTANCE_ONE         1000000u /* distance 1, in millionths */

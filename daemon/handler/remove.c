@@ -53,7 +53,9 @@ static void on_removed(struct persist_op *op)
             metrics_note_left(&job->service->metrics, LEFT_REMOVED, 1);
         } else {
             service_withhold(job->service, job->host, &op->message);
-            response.removed.destroyed_ms = op->message.destroy_ms;
+            /* Of a copy: the owner destroys the message as soon as the decision is there. */
+            response.removed.destroyed_ms =
+                job->host->config.is_replica ? 0 : op->message.destroy_ms;
         }
         take_removal(remove);
         if (!was_removed) { /* else it is no decision, as with a hidden message below */

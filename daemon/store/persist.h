@@ -108,7 +108,7 @@ struct persist_decision {
     uint32_t kind;    /* enum hearsay_report_kind; 0: not said */
     uint32_t reports; /* how many reports the message had */
     char reason[LIMIT_NOTE_BYTES + 1];
-    uint32_t uid; /* the user who decided */
+    uint32_t uid; /* the user who decided; LIMIT_UID_HUB: the decision came from the hub */
     bool web;     /* the decision came by the page of the administrator */
     bool waits;   /* this store has a copy of the host: the store keeps the decision in effect until
                      the owner has confirmed it. Not stored with the line */

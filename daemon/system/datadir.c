@@ -166,7 +166,7 @@ static int take_lock(int directory_fd, const char *directory, int *out_lock, cha
         (void)close(fd);
         if (rc == EWOULDBLOCK) {
             return reason_set(out_reason,
-                              "another hearsayd uses the data directory %s: end that one, or set "
+                              "another process uses the directory %s: end that process, or set "
                               "another directory",
                               directory);
         }

@@ -260,8 +260,9 @@ def desk_relay(desk, rng):  # noqa: F811
 
 
 def last_reason(relay):
+    """Of the last removal; the line of a ban names the ban."""
     with relay.place.daemon.administrator() as operator:
-        return [one.reason for one in operator.call(desks.pb.Decisions()).decisions][-1]
+        return [one.reason for one in operator.call(desks.pb.Decisions()).decisions if one.act == "remove"][-1]
 
 
 REMOVE = "form.acts button[value=remove]"

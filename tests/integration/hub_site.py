@@ -84,7 +84,7 @@ class Bridge:
     def status(self, *args):
         done = subprocess.run([hub_cluster.BRIDGE, "status", *args, "--config", self.config],
                               capture_output=True, text=True, timeout=30, check=False)
-        return done.stdout if done.returncode == 0 else ""
+        return done.stdout  # empty while it does not run
 
 
 class Site:

@@ -168,7 +168,7 @@ def test_decisions_while_something_is_away(make_pair, rng, host, down):
     pair.decide(is_heard=down == ["the owner's hearsayd"])
     pair.check_reader()
     if "the reader's bridge" not in down:
-        wait_until(lambda: re.search(rf"7 decisions wait for the owner '{host}' since \d\d:\d\d\n",
+        wait_until(lambda: re.search(rf"7 decisions wait for the owner '{host}' since\n    [-\d]{{10}} [:\d]{{8}} UTC\n",
                                      pair.reader.bridge.status()), "what `status` says", PATIENCE, pair.tell)
     pair.kill("the reader's hearsayd")
     pair.start("the reader's hearsayd")

@@ -68,7 +68,8 @@ def test_two_owners_one_is_fenced(make_point, hub, rng):
     assert taken.returncode == 0 and "the store here is the owner now" in taken.stdout, taken
     assert "may publish for" in taken.stdout
     first.bridge.wait_log("FENCED: another store owns this host")
-    assert "FENCED" in first.bridge.run("status").stdout
+    said = first.bridge.run("status")
+    assert said.returncode == 1 and "FENCED" in said.stdout, said
     # The hub loses the head: the owner writes it again, and the other one stays fenced.
     lose_head(hub, "ap4")
     second.daemon.restart()  # takes longer than an interval of heads: the first one has looked
@@ -343,7 +344,9 @@ def test_what_is_wrong_is_said(make_point, hub, rng):
     late = point.deposit(rng, 3)
     # A hub that dropped the head to become smaller says so at the head, before anything is published.
     point.bridge.wait_log("(does not store what is published|the head is not written): maximum bytes exceeded")
-    assert "maximum bytes" in point.bridge.run("status").stdout
+    said = point.bridge.run("status")
+    assert said.returncode == 1 and "maximum bytes" in said.stdout and "--disk" in said.stdout and "trouble" not in said.stdout, said
+    assert point.bridge.figures()["hub_errors_total"] > 0
     wait_until(lambda: hub.ask(f"STREAM.UPDATE.h_{shard}", **config), "room again")
     point.wait_published(late)
 

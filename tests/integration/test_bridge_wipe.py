@@ -288,6 +288,7 @@ def test_a_reader_that_was_away_is_compared_at_once(make_point, make_daemon, hub
             wait_until(lambda s=site: "reader_compared 1\n" in s.bridge.status("--metrics"), "a first comparison")
             assert "not compared" not in site.bridge.status()
         wait_until(lambda: "not compared" not in point.bridge.run("status").stdout, "the owner's comparison")
+        wait_until(lambda: point.bridge.run("status").returncode == 0, "no trouble")
         seen = len(reader.bridge.log)
         uplink.cut()
         reader.bridge.wait_log("the connection to the hub is lost", seen)

@@ -10,6 +10,7 @@ import subprocess
 
 import pytest
 
+import cli_runner
 import conftest
 import hearsay_wire as wire
 from hearsay_wire import pb
@@ -438,8 +439,10 @@ def test_an_operators_word_from_elsewhere(make_bridge, rng):  # noqa: F811
                      pb.AS_OPERATOR).changed == 2
         assert phone.refused(pb.Get(id=deposit.id)).code == "REMOVED"
         assert phone.refused(wire.deposit_of(rng, LABELS)).code == "FORBIDDEN"
-        assert [d.act for d in operator.call(pb.Decisions()).decisions] == [
-            "hide", "restore", "remove", "accept"]
+        decisions = operator.call(pb.Decisions()).decisions
+        assert [d.act for d in decisions] == ["hide", "restore", "remove", "accept"]
+        assert {d.uid for d in decisions} == {2**32 - 1}  # the hub, not root, whose number is 0
+        assert " hub  hide" in cli_runner.of_daemon(bridge.daemon, bridge.daemon.socket_path).ok("admin", "log")
 
 
 def test_conflicts_are_left_out(make_bridge, rng):  # noqa: F811

@@ -69,7 +69,7 @@ TEST_WITH(test_one_daemon_only, setup, teardown)
     assert_int_equal(lock(base, false, &held), 0);
     assert_int_equal(lock(base, false, &second), -ERR_SYSTEM);
     assert_int_equal(second, -7);
-    assert_non_null(strstr(reason, "another hearsayd"));
+    assert_non_null(strstr(reason, "another process"));
     assert_non_null(strstr(reason, base));
     datadir_unlock(held);
     assert_int_equal(lock(base, false, &held), 0);

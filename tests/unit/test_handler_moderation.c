@@ -269,6 +269,17 @@ MODERATED_TEST(removing_can_be_undone)
     assert_int_equal(refused(fixture, HEARSAY_REQUEST_RESTORE, 1), MSG_NOT_FOUND);
 }
 
+/* A decision at a copy: the owner destroys the message as soon as it has heard of it. */
+MODERATED_TEST(removing_at_a_copy_promises_no_undo)
+{
+    fixture->service->hosts[0].config.remove_after_s = 60;
+    deposit(fixture, 1, "rude");
+    fixture->service->hosts[0].config.is_replica = true;
+    assert_int_equal(about(fixture, HEARSAY_REQUEST_REMOVE, 1), HEARSAY_RESPONSE_REMOVED);
+    assert_int_equal(fixture->answer.removed.destroyed_ms, 0);
+    fixture->service->hosts[0].config.is_replica = false;
+}
+
 /* --- lists ------------------------------------------------------------------------------------ */
 
 MODERATED_TEST(lists_are_in_order)

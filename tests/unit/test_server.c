@@ -328,7 +328,7 @@ TEST_OF(one_server_to_a_directory, struct fixture *fixture, setup_started, teard
     assert_non_null(second);
     assert_int_equal(server_start(second, &fixture->options, &fixture->config, fixture->reason),
                      -ERR_SYSTEM);
-    assert_non_null(strstr(fixture->reason, "another hearsayd uses the data directory"));
+    assert_non_null(strstr(fixture->reason, "another process uses the directory"));
     free(second);
     greet(fixture, &peer);
     peer_deinit(&peer);

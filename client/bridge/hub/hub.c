@@ -3,7 +3,6 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "client/bridge/hub/inner.h"
 #include "core/base/err.h"
@@ -155,23 +154,6 @@ void hub_free(struct hub *hub)
 
 /* --- figures ---------------------------------------------------------------------------------- */
 
-/* The time of day, with the date if it was another day. */
-static void print_since(int64_t since_ms, FILE *out)
-{
-    time_t since = (time_t)(since_ms / 1000);
-    time_t now = time(NULL);
-    struct tm then;
-    struct tm today;
-    char text[32] = "";
-
-    if (localtime_r(&since, &then) != NULL && localtime_r(&now, &today) != NULL) {
-        bool is_today = then.tm_year == today.tm_year && then.tm_yday == today.tm_yday;
-
-        (void)strftime(text, sizeof(text), is_today ? "%H:%M" : "%Y-%m-%d %H:%M", &then);
-    }
-    (void)fprintf(out, "%s", text);
-}
-
 static void print_decisions(const struct follower *follower, FILE *out)
 {
     const char *host = reader_host(follower->reader);
@@ -180,10 +162,11 @@ static void print_decisions(const struct follower *follower, FILE *out)
     uint64_t not_kept = reader_not_kept(follower->reader);
 
     if (waiting > 0) {
-        (void)fprintf(out, "    %" PRIu32 " decision%s for the owner '%.40s' since ", waiting,
-                      waiting == 1 ? " waits" : "s wait", host);
-        print_since(since_ms, out);
-        (void)fprintf(out, "\n");
+        char since[TEXT_TIME_BYTES];
+
+        text_time(since_ms / 1000, since);
+        (void)fprintf(out, "    %" PRIu32 " decision%s for the owner '%.40s' since\n    %s\n",
+                      waiting, waiting == 1 ? " waits" : "s wait", host, since);
     }
     if (not_kept > 0) {
         (void)fprintf(out,
@@ -236,6 +219,19 @@ void hub_print_status(const struct hub *hub, FILE *out)
     }
     (void)fprintf(out, "  erased at the hub: %" PRIu64 ", waiting %" PRIu64 "\n",
                   erase_count(hub->shared.erase), erase_waiting(hub->shared.erase));
+}
+
+bool hub_has_trouble(const struct hub *hub)
+{
+    bool has_trouble = hub->shared.near != NULL && !near_is_up(hub->shared.near);
+
+    for (size_t i = 0; hub->shared.near != NULL && i < hub->config->reader_count; i++) {
+        const struct reader *reader = hub->followers[i].reader;
+
+        has_trouble = has_trouble || reader_no_room(reader) > 0 || reader_beyond(reader) > 0 ||
+                      bridge_is_overdue(reader_not_compared_since(reader));
+    }
+    return has_trouble;
 }
 
 void hub_print_metrics(const struct hub *hub, FILE *out)

@@ -31,6 +31,10 @@ void hub_free(struct hub *hub); /* NULL is fine */
 void hub_print_status(const struct hub *hub, FILE *out);
 void hub_print_metrics(const struct hub *hub, FILE *out);
 
+/* Whether somebody should look: hearsayd is away, or a host is not whole or was not compared with
+ * its owner for long. */
+bool hub_has_trouble(const struct hub *hub);
+
 /* --- setup ------------------------------------------------------------------------------------ */
 
 /* `hearsay-bridge setup-hub`: files for the hub's servers, and the streams in them. */

@@ -41,11 +41,12 @@ static int run_bridge(const struct bridge_config *config, char *reason)
 static int carry_out(const struct bridge_options *options, const struct bridge_config *config,
                      char *reason)
 {
+    bool has_trouble = false;
     int rc = 0;
 
     switch (options->command) {
     case BRIDGE_STATUS:
-        rc = report_ask(config, options->prints_metrics, stdout, reason);
+        rc = report_ask(config, options->prints_metrics, stdout, &has_trouble, reason);
         break;
     case BRIDGE_SETUP_HUB:
         rc = hub_setup(config, options, stdout, reason);
@@ -64,7 +65,8 @@ static int carry_out(const struct bridge_options *options, const struct bridge_c
         settings_complain(&bridge_program, reason, stderr);
         return EXIT_FAILURE;
     }
-    return settings_finish_output(&bridge_program);
+    int status = settings_finish_output(&bridge_program);
+    return has_trouble ? EXIT_FAILURE : status;
 }
 
 /* What --check-config checks besides, as settings_program.check. */

@@ -46,11 +46,15 @@ static void write_report(void *context, bool is_metrics, FILE *out)
     const struct program *program = context;
 
     if (is_metrics) {
-        wire_print_metrics(program->wire, out);
+        wire_print_metrics(program->wire, own_failures(program->own), out);
         own_print_metrics(program->own, out);
         hub_print_metrics(program->hub, out);
         ask_print_metrics(program->ask, out);
     } else {
+        bool has_trouble = !wire_is_joined(program->wire) || own_has_trouble(program->own) ||
+                           hub_has_trouble(program->hub);
+
+        (void)fputs(has_trouble ? REPORT_TROUBLE : REPORT_WELL, out);
         wire_print_status(program->wire, out);
         own_print_status(program->own, out);
         hub_print_status(program->hub, out);

@@ -17,8 +17,12 @@
 
 /*
  * What `hearsay-bridge status` says. The running program listens on a Unix socket in its
- * state directory; whoever connects sends one word, gets a text, and the connection ends.
+ * state directory; whoever connects sends one word, gets a text, and the connection ends. The text
+ * for people begins with a line that says whether there is trouble, which is not printed.
  */
+
+#define REPORT_WELL    "well\n"
+#define REPORT_TROUBLE "trouble\n"
 
 struct report;
 
@@ -31,8 +35,10 @@ int report_new(uv_loop_t *loop, const struct bridge_config *config, report_write
 void report_stop(struct report *report);
 void report_free(struct report *report); /* NULL is fine */
 
-/* Asks the running program and prints its text. 0, or -ERR_SYSTEM with a sentence. */
-int report_ask(const struct bridge_config *config, bool is_metrics, FILE *out, char *out_reason);
+/* Asks the running program and prints its text. *out_has_trouble: whether the text says so. 0, or
+ * -ERR_SYSTEM with a sentence. */
+int report_ask(const struct bridge_config *config, bool is_metrics, FILE *out,
+               bool *out_has_trouble, char *out_reason);
 
 /* --- program ---------------------------------------------------------------------------------- */
 

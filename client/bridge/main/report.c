@@ -156,18 +156,31 @@ void report_free(struct report *report)
 
 /* --- the asking side -------------------------------------------------------------------------- */
 
-static int read_text(int descriptor, FILE *out)
+/* Takes over the descriptor. */
+static int read_text(int descriptor, FILE *out, bool *out_has_trouble)
 {
-    char buffer[4096];
-    ssize_t count;
+    char line[512];
+    FILE *in = fdopen(descriptor, "r");
+    bool is_first = true;
 
-    while ((count = read(descriptor, buffer, sizeof(buffer))) > 0) {
-        (void)fwrite(buffer, 1, (size_t)count, out);
+    if (in == NULL) {
+        (void)close(descriptor);
+        return errno;
     }
-    return count == 0 ? 0 : errno;
+    while (fgets(line, sizeof(line), in) != NULL) {
+        *out_has_trouble = *out_has_trouble || (is_first && strcmp(line, REPORT_TROUBLE) == 0);
+        if (!is_first || (strcmp(line, REPORT_TROUBLE) != 0 && strcmp(line, REPORT_WELL) != 0)) {
+            (void)fputs(line, out);
+        }
+        is_first = false;
+    }
+    int rc = ferror(in) ? errno : 0;
+    (void)fclose(in);
+    return rc;
 }
 
-int report_ask(const struct bridge_config *config, bool is_metrics, FILE *out, char *out_reason)
+int report_ask(const struct bridge_config *config, bool is_metrics, FILE *out,
+               bool *out_has_trouble, char *out_reason)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     struct timeval patience = {.tv_sec = ASK_S};
@@ -176,6 +189,7 @@ int report_ask(const struct bridge_config *config, bool is_metrics, FILE *out, c
     int rc = 0;
     int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
+    *out_has_trouble = false;
     path_of(config, path);
     if (descriptor < 0 || strlen(path) >= sizeof(address.sun_path)) {
         rc = descriptor < 0 ? errno : ENAMETOOLONG;
@@ -186,7 +200,8 @@ int report_ask(const struct bridge_config *config, bool is_metrics, FILE *out, c
             write(descriptor, word, strlen(word)) != (ssize_t)strlen(word)) {
             rc = errno;
         } else {
-            rc = read_text(descriptor, out);
+            rc = read_text(descriptor, out, out_has_trouble);
+            descriptor = -1;
         }
     }
     if (descriptor >= 0) {

@@ -401,10 +401,10 @@ void claim_restored(struct claim *claim)
 const char *claim_text(const struct claim *claim)
 {
     static const char *const texts[] = {
-        [CLAIM_OFF] = "waits for the hub and hearsayd",
+        [CLAIM_OFF] = "waits for the hub",
         [CLAIM_LOOKING] = "asks the hub who owns it",
         [CLAIM_RESTORING] = "gets its messages back from the hub",
-        [CLAIM_WAITING] = "waits until the store of before is silent",
+        [CLAIM_WAITING] = "waits until the earlier store is silent",
         [CLAIM_OWNER] = "owner",
         [CLAIM_FENCED] = "FENCED: another store owns it at the hub",
     };

@@ -35,7 +35,8 @@ struct host {
     struct apply apply;
     struct restore restore;
     struct compare compare;
-    uint64_t failures; /* of heads and of states, when the last head was accepted */
+    uint64_t began_at_ms; /* uv_now */
+    uint64_t failures;    /* of heads and of states, when the last head was accepted */
     struct orders orders;
     void (*fenced)(void *context, const char *host, bool is_fenced);
     void *context;
@@ -421,6 +422,7 @@ struct host *host_new(uv_loop_t *loop, const struct host_options *options)
         return NULL;
     }
     host->loop = loop;
+    host->began_at_ms = uv_now(loop);
     host->config = options->config;
     host->name = name;
     host->wire = wire;
@@ -487,7 +489,7 @@ void host_read_figures(const struct host *host, struct host_figures *out)
     error = error[0] == '\0' ? host->restore.error : error;
     *out = (struct host_figures){
         .name = host->name,
-        .state = claim_text(claim),
+        .state = !host->is_greeted ? "waits for hearsayd" : claim_text(claim),
         .error = host->error[0] != '\0' ? host->error : error,
         .published = publish_total(host->publish),
         .seq = host->cursor.seq,
@@ -497,9 +499,11 @@ void host_read_figures(const struct host *host, struct host_figures *out)
         .applied = host->apply.applied,
         .refused = host->apply.refused,
         .digests_different = host->compare.different_total,
+        .failures = claim->failures + publish_failures(host->publish),
         .not_compared_since_s = host->compare.since_s,
-        .head_age_ms =
-            claim->accepted_at_ms == 0 ? UINT64_MAX : uv_now(host->loop) - claim->accepted_at_ms,
+        .head_age_ms = uv_now(host->loop) -
+                       (claim->accepted_at_ms > 0 ? claim->accepted_at_ms : host->began_at_ms),
+        .has_head = claim->accepted_at_ms > 0,
         .is_owner = claim->state == CLAIM_OWNER,
         .is_fenced = claim->state == CLAIM_FENCED,
     };

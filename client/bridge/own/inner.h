@@ -396,8 +396,10 @@ struct host_figures {
     uint64_t applied;
     uint64_t refused;
     uint64_t digests_different;
+    uint64_t failures;            /* heads and states that the hub did not store, ever */
     int64_t not_compared_since_s; /* wall clock; 0: compared since the last trouble */
-    uint64_t head_age_ms;         /* UINT64_MAX: never written */
+    uint64_t head_age_ms;         /* since the last head, or since the start without one */
+    bool has_head;                /* the hub has taken one since the start */
     bool is_owner;
     bool is_fenced;
 };

@@ -81,7 +81,7 @@ void own_print_status(const struct own *own, FILE *out)
         text_print(out, "", "%s", figures.state);
         text_print(out, "", "published up to %" PRIu64 ", %zu on their way", figures.seq,
                    figures.waiting);
-        if (figures.head_age_ms != UINT64_MAX) {
+        if (figures.has_head) {
             text_print(out, "", "last head %" PRIu64 " s ago", figures.head_age_ms / 1000);
         }
         if (figures.not_compared_since_s != 0) {
@@ -96,6 +96,32 @@ void own_print_status(const struct own *own, FILE *out)
     }
 }
 
+uint64_t own_failures(const struct own *own)
+{
+    uint64_t failures = 0;
+    struct host_figures of;
+
+    for (size_t i = 0; i < own->count; i++) {
+        host_read_figures(own->hosts[i], &of);
+        failures += of.failures;
+    }
+    return failures;
+}
+
+bool own_has_trouble(const struct own *own)
+{
+    struct host_figures of;
+
+    for (size_t i = 0; i < own->count; i++) {
+        host_read_figures(own->hosts[i], &of);
+        if (of.is_fenced || of.error[0] != '\0' || of.head_age_ms > bridge_trouble_ms() ||
+            bridge_is_overdue(of.not_compared_since_s)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void own_print_metrics(const struct own *own, FILE *out)
 {
     static const char *const names[] = {
@@ -103,6 +129,8 @@ void own_print_metrics(const struct own *own, FILE *out)
         "fenced gauge",
         "published_total counter",
         "waiting gauge",
+        "head_age_seconds gauge",
+        "compared gauge",
         "rewinds_total counter",
         "restored_total counter",
         "words_refused_total counter",
@@ -114,9 +142,11 @@ void own_print_metrics(const struct own *own, FILE *out)
         for (size_t host = 0; host < own->count; host++) {
             struct host_figures of;
             host_read_figures(own->hosts[host], &of);
-            const uint64_t values[] = {of.is_owner, of.is_fenced,        of.published,
-                                       of.waiting,  of.rewinds,          of.restored,
-                                       of.refused,  of.digests_different};
+            const uint64_t values[] = {
+                of.is_owner,         of.is_fenced,          of.published,
+                of.waiting,          of.head_age_ms / 1000, of.not_compared_since_s == 0,
+                of.rewinds,          of.restored,           of.refused,
+                of.digests_different};
             (void)fprintf(out, "hearsay_bridge_%.*s{host=\"%s\"} %" PRIu64 "\n",
                           (int)strcspn(names[i], " "), names[i], of.name, values[i]);
         }

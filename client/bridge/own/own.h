@@ -35,6 +35,13 @@ void own_free(struct own *own); /* NULL is fine */
 void own_print_status(const struct own *own, FILE *out);
 void own_print_metrics(const struct own *own, FILE *out);
 
+/* How often the hub did not store a head or a state. */
+uint64_t own_failures(const struct own *own);
+
+/* Whether somebody should look: a host is FENCED, has an error, or has had no head at the hub or no
+ * comparison for long. */
+bool own_has_trouble(const struct own *own);
+
 /* --- forget ----------------------------------------------------------------------------------- */
 
 /* `hearsay-bridge forget HOST`, which removes a host from the hub. */

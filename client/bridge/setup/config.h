@@ -85,3 +85,8 @@ const struct bridge_hood *bridge_config_hood(const struct bridge_config *config,
 /* How often an owner writes its head: 30 s, or HEARSAY_BRIDGE_HEAD_MS of the environment, for
  * tests. */
 uint64_t bridge_head_ms(void);
+
+/* What has not happened for 20 heads (10 minutes) is trouble. The second takes the wall clock in
+ * seconds, since when it did not happen; 0: it did. */
+uint64_t bridge_trouble_ms(void);
+bool bridge_is_overdue(int64_t since_s);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "client/bridge/setup/config.h"
 #include "client/bridge/setup/inner.h"
@@ -13,6 +14,16 @@ uint64_t bridge_head_ms(void)
     uint64_t value = text != NULL ? strtoull(text, NULL, 10) : 0;
 
     return value >= 10 ? value : HEAD_MS;
+}
+
+uint64_t bridge_trouble_ms(void)
+{
+    return 20 * bridge_head_ms();
+}
+
+bool bridge_is_overdue(int64_t since_s)
+{
+    return since_s != 0 && (int64_t)time(NULL) - since_s > (int64_t)(bridge_trouble_ms() / 1000);
 }
 
 /* --- servers of the hub ----------------------------------------------------------------------- */

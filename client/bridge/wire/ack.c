@@ -16,6 +16,11 @@ static void read_error(const json_t *error, struct ack *ack)
         ack->code = (int)json_integer_value(json_object_get(error, "code"));
     }
     (void)snprintf(ack->text, sizeof(ack->text), "%s", text != NULL ? text : "an error");
+    if (strstr(ack->text, "maximum bytes") != NULL) { /* NATS names no remedy */
+        (void)snprintf(ack->text, sizeof(ack->text),
+                       "maximum bytes exceeded: the hub is full until messages expire, or until "
+                       "`setup-hub --disk` gives it more");
+    }
     colon = strrchr(ack->text, ':'); /* wrong last sequence: 12 */
     ack->last = colon != NULL ? strtoull(colon + 1, NULL, 10) : 0;
 }

@@ -541,10 +541,10 @@ void wire_print_status(const struct wire *wire, FILE *out)
     }
 }
 
-void wire_print_metrics(const struct wire *wire, FILE *out)
+void wire_print_metrics(const struct wire *wire, uint64_t refused, FILE *out)
 {
     text_metric(out, "connected", "gauge", wire->nats != NULL);
     text_metric(out, "connects_total", "counter", wire->joins);
-    text_metric(out, "hub_errors_total", "counter", wire->errors);
+    text_metric(out, "hub_errors_total", "counter", wire->errors + refused);
     text_metric(out, "dropped_total", "counter", wire->dropped);
 }

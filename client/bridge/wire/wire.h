@@ -122,7 +122,8 @@ void wire_forget(struct wire *wire, const void *context);
 
 /* For `status`, and for Prometheus. */
 void wire_print_status(const struct wire *wire, FILE *out);
-void wire_print_metrics(const struct wire *wire, FILE *out);
+/* `refused`: errors besides, heads and states that the hub did not store. */
+void wire_print_metrics(const struct wire *wire, uint64_t refused, FILE *out);
 
 /* --- connect ---------------------------------------------------------------------------------- */
 

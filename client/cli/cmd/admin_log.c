@@ -53,6 +53,8 @@ static void print_decision(const struct out *out, const struct hearsay_decision 
     (void)fprintf(out->stream, "%s  ", made);
     if (decision->web) {
         (void)fputs("web", out->stream);
+    } else if (decision->uid == HEARSAY_UID_HUB) {
+        (void)fputs("hub", out->stream);
     } else {
         (void)fprintf(out->stream, "uid %" PRIu32, decision->uid);
     }

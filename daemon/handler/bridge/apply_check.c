@@ -303,7 +303,7 @@ static void fill_decision(struct apply_item *item, const struct hearsay_change *
         .host = item->job->base.host->number,
         .time_ms = item->op.now_ms,
         .has_id = !change->has_rule,
-        .uid = item->job->base.client->uid,
+        .uid = LIMIT_UID_HUB, /* the bridge's user has decided nothing */
     };
     msg_text_copy(decision->act, sizeof(decision->act), act, strlen(act));
     memcpy(decision->id, item->op.message.id, MESSAGE_ID_BYTES);
