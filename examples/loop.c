@@ -6,9 +6,9 @@
  *     cc -o loop loop.c $(pkg-config --cflags --libs hearsay)
  *     ./loop SERVER LABEL TEXT    such as: ./loop 127.0.0.1:7117 topic:tea "Is there any?"
  *
- * SERVER is an address in numbers or the path of a Unix socket; names and TLS need hearsay_connect,
- * which waits. Left out: what a device senses (hearsay/context.h), keys of epochs, and a ping for a
- * server that is silent.
+ * SERVER is a numeric address or the path of a Unix socket. Host names and TLS need
+ * hearsay_connect, which blocks. Left out: what a device senses (hearsay/context.h), keys of
+ * epochs, and a ping for a server that is silent.
  */
 #include <hearsay.h>
 #include <stdio.h>

@@ -19,18 +19,18 @@
 extern "C" {
 #endif
 
-#define HEARSAY_PORT                 7117     /* TCP port where an address names none */
-#define HEARSAY_ID_BYTES             16       /* a message's id, a store's id */
-#define HEARSAY_TOKEN_BYTES          32       /* a withdraw token */
-#define HEARSAY_HASH_BYTES           32       /* BLAKE2b-256 */
-#define HEARSAY_CURSOR_BYTES         32       /* the cursor of a page, at most */
-#define HEARSAY_KEY_BYTES            32       /* an epoch's key */
-#define HEARSAY_FILTER_BYTES_MAX     512      /* 4096 bits */
-#define HEARSAY_REASON_BYTES_MAX     200      /* the reason of a moderator's decision */
+#define HEARSAY_PORT                 7117       /* TCP port where an address names none */
+#define HEARSAY_ID_BYTES             16         /* a message's id, a store's id */
+#define HEARSAY_TOKEN_BYTES          32         /* a withdraw token */
+#define HEARSAY_HASH_BYTES           32         /* BLAKE2b-256 */
+#define HEARSAY_CURSOR_BYTES         32         /* the cursor of a page, at most */
+#define HEARSAY_KEY_BYTES            32         /* an epoch's key */
+#define HEARSAY_FILTER_BYTES_MAX     512        /* 4096 bits */
+#define HEARSAY_REASON_BYTES_MAX     200        /* the reason of a moderator's decision */
 #define HEARSAY_UID_HUB              UINT32_MAX /* of a decision that came from the hub */
-#define HEARSAY_NOTICE_BYTES_MAX     500      /* the text of a notice */
-#define HEARSAY_PLACE_NAME_BYTES_MAX 64       /* the name of a place of the host */
-#define HEARSAY_DISTANCE_ONE         1000000u /* distance 1, in millionths */
+#define HEARSAY_NOTICE_BYTES_MAX     500        /* the text of a notice */
+#define HEARSAY_PLACE_NAME_BYTES_MAX 64         /* the name of a place of the host */
+#define HEARSAY_DISTANCE_ONE         1000000u   /* distance 1, in millionths */
 
 /* What a call returns. */
 enum {

@@ -58,19 +58,18 @@ HEARSAY_API void hearsay_query_init(struct hearsay_query *query);
 /* --- one request at a time -------------------------------------------------------------------- */
 
 /*
- * Each call of this section sends a request and waits for its reply. ERR_REFUSED means that the
- * server refused the request, or that it ended the connection with a reason, for example because
- * nothing was asked for 10 minutes: hearsay_is_broken tells which. *out_response and *out_results
+ * Each call of this section sends a request and waits for its reply. ERR_REFUSED has two meanings:
+ * the server refused the request, or the server ended the connection, for example because nothing
+ * was asked for 10 minutes. hearsay_is_broken tells which. *out_response and *out_results
  * are borrowed from the connection until the next call on the connection.
  *
  * While a call waits, matches and replies to requests of the next section may arrive. The library
  * keeps them for hearsay_next. If they take 8 MiB, the call returns HEARSAY_FULL and sends nothing.
  * If too many requests are in flight, the call waits until it can send its own.
  *
- * After ERR_TIMEOUT the connection is still usable, and the late reply is dropped; until then its
- * request counts among those that the server allows in flight. After
- * ERR_TIMEOUT or ERR_LOST the server may or may not have stored a deposit. Send the same deposit
- * again, with the same id: the server stores it only once.
+ * After ERR_TIMEOUT the connection is still usable. The late reply is dropped; until it comes, its
+ * request is still in flight. After ERR_TIMEOUT or ERR_LOST the server may or may not have stored a
+ * deposit. Send the same deposit again, with the same id: the server stores it only once.
  *
  * A result with content, and a message that was got, have media type and payload also where the
  * server left out `text/plain` or an empty payload.
@@ -114,10 +113,10 @@ struct hearsay_reply {
  * sends them when they reach 32 KiB, or when a call such as hearsay_next reads from the server.
  *
  * The calls return HEARSAY_OK, ERR_ARGUMENT, ERR_NOMEM, HEARSAY_FULL, or the error that broke the
- * connection. HEARSAY_FULL means that the request was not submitted, because
- * limits.requests_in_flight requests (at most 1024; with is_small or without this limit at most 16)
- * wait for their replies, those whose calls timed out included, or because more than 1 MiB is
- * unsent. After HEARSAY_FULL call hearsay_next, then submit the request again.
+ * connection. HEARSAY_FULL means that the request was not submitted: call hearsay_next, then submit
+ * it again. Either more than 1 MiB is unsent, or limits.requests_in_flight requests are in flight
+ * (at most 1024; with is_small or without this limit at most 16), those whose calls timed out
+ * included.
  *
  * hearsay_submit submits any request, as hearsay_ask takes it. After HEARSAY_REQUEST_SERVE,
  * hearsay_next returns HEARSAY_RESPONSE_ASK as well, with the id 0.

@@ -6,8 +6,8 @@
  * 2007.
  *
  * Slice i takes SCALABLE_CAPACITY * 2^i elements and has the false-positive rate p_i = p_0 r^i,
- * where r = 0.8. The sum of all rates is at most p_0 / (1 - r), which is P. If an element comes when
- * the last slice is full, the filter adds the next slice.
+ * where r = 0.8. The sum of all rates is at most p_0 / (1 - r), which is P. If an element comes
+ * when the last slice is full, the filter adds the next slice.
  *
  * The hash of an element is seeded with the slice's seed. bloom_position computes the element's
  * bits in the slice from this hash. A receiver can test elements with the slices alone, so only the

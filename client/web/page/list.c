@@ -52,8 +52,9 @@ static void item_begin_heading(struct html *html, const struct page *page,
 }
 
 /*
- * In letters of ASCII, guessed by the first byte of a character and the one behind it: a letter
- * beyond ASCII counts two, a ligature of a whole sentence such as U+FDFD 18, a sign of cuneiform 4.
+ * How many ASCII letters a character is as wide as. A guess by its first two bytes: 18 for a
+ * ligature of a whole sentence, such as U+FDFD, 4 for a cuneiform sign, 2 for all other characters
+ * beyond ASCII.
  */
 static size_t letter_width(unsigned char byte, unsigned char next)
 {
@@ -71,9 +72,9 @@ static size_t letter_width(unsigned char byte, unsigned char next)
 
 /*
  * Whether a text takes more than LIST_LINES_MAX lines on a small screen, so that style.css cuts it
- * off. No page knows without a script how high a text is, so widths are guessed. A word that does
- * not fit goes to the next line, and empty lines count as one. On a larger screen "Read on" may
- * stand below a text that is whole.
+ * off. Without a script no page knows how high a text is, so the widths of letters are guessed. A
+ * word that does not fit begins the next line. Several empty lines count as one. On a larger screen
+ * "Read on" may stand below a text that is whole.
  */
 static bool text_is_high(const char *text, size_t count)
 {
