@@ -70,7 +70,15 @@ static int parse_brackets(const char *text, struct address *out, struct hearsay_
 
 int address_parse(const char *text, struct address *out_address, struct hearsay_error *out_error)
 {
-    if (strchr(text, '/') != NULL) {
+    const char *slash = strchr(text, '/');
+    if (slash != NULL && memchr(text, ':', (size_t)(slash - text)) != NULL) {
+        return fail_set(
+            out_error, HEARSAY_ERR_ARGUMENT,
+            "the server \"%.200s\" is neither HOST, HOST:PORT nor a path; the name of a "
+            "Unix socket is its path alone",
+            text);
+    }
+    if (slash != NULL) {
         return set_path(text, out_address, out_error);
     }
     if (text[0] == '[') {

@@ -15,7 +15,7 @@ struct address {
 
 /*
  * Parses HOST[:PORT], [IPV6][:PORT], an IPv6 address without brackets, or the path of a Unix
- * socket, which contains a '/'. Returns 0 or HEARSAY_ERR_ARGUMENT.
+ * socket, which has a '/' and no ':' before the first one. Returns 0 or HEARSAY_ERR_ARGUMENT.
  */
 int address_parse(const char *text, struct address *out_address, struct hearsay_error *out_error);
 

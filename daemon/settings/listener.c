@@ -49,7 +49,7 @@ static int parse_place(const struct settings_listener *kind, const struct settin
     if (text[0] == '/') {
         return settings_parse_path(source, key, text, place->path, sizeof(place->path));
     }
-    if (colon == NULL || colon < bracket) {
+    if (colon == NULL || colon < bracket || strchr(text, '/') != NULL) {
         return settings_refuse(source,
                                "`%s` must be a numeric address with a port, such as 127.0.0.1:%u, "
                                "or the path of a socket, such as %s; not `%.200s`",

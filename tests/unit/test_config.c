@@ -458,6 +458,7 @@ static const struct {
     {"7117", NULL, "must be a numeric address with a port"},
     {":7117", NULL, "`` is not a numeric address"},
     {"127.0.0.1", NULL, "must be a numeric address with a port"},
+    {"unix:/run/h.sock", NULL, "or the path of a socket, such as /run/hearsay/socket"},
     {"127.0.0.1:", NULL, "the port must be from 0 (any free one) to 65535; not ``"},
     {"127.0.0.1:65536", NULL, "the port must be from 0 (any free one) to 65535; not `65536`"},
     {"127.0.0.1:+1", NULL, "the port must be"},

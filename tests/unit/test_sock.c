@@ -42,6 +42,8 @@ TEST(test_addresses)
         {"[::1]80", NULL, NULL},
         {"[]:80", NULL, NULL},
         {"[::1]:", NULL, NULL},
+        {"unix:/run/s", NULL, NULL},
+        {"http://localhost:80", NULL, NULL},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         struct address address;
