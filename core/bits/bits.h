@@ -180,12 +180,6 @@ struct bits_kernels {
     uint32_t (*supersets)(const uint64_t *query, const uint64_t *block, size_t words);
 
     /*
-     * Writes the union (OR) of the BITS_BLOCK filters of a block. `out` has `words` words and does
-     * not overlap the block.
-     */
-    void (*unite)(const uint64_t *block, size_t words, uint64_t *out);
-
-    /*
      * Counts, for each lane, in how many of the chosen columns the lane's bit is set. `columns` has
      * all columns. `positions` has the numbers of the `count` chosen columns; `count` is at most
      * 4096.

@@ -280,10 +280,10 @@ static size_t list_least(const uint16_t *numbers, size_t count, uint16_t least,
 }
 
 /* The members of struct bits_kernels whose functions have the same names in every table's file. */
-#define BITS_SHARED_KERNELS                                                                   \
-    .cardinality = cardinality, .overlaps = overlaps, .supersets = supersets, .unite = unite, \
-    .count_columns = count_columns, .keep_largest = keep_largest,                             \
-    .lanes_reaching = lanes_reaching, .spread = spread, .bound_lanes = bound_lanes,           \
-    .bound_phi = bound_phi, .promise = promise, .largest = largest_number,                    \
-    .count_least = count_least, .find_least = find_least, .list_least = list_least,           \
+#define BITS_SHARED_KERNELS                                                         \
+    .cardinality = cardinality, .overlaps = overlaps, .supersets = supersets,       \
+    .count_columns = count_columns, .keep_largest = keep_largest,                   \
+    .lanes_reaching = lanes_reaching, .spread = spread, .bound_lanes = bound_lanes, \
+    .bound_phi = bound_phi, .promise = promise, .largest = largest_number,          \
+    .count_least = count_least, .find_least = find_least, .list_least = list_least, \
     .scan = scan_blocks, .scan_listed = scan_listed, .sift = sift, .phi_floors = phi_floors

@@ -176,30 +176,6 @@ static inline uint32_t zero_lanes(const vec *words)
 
 #include "core/bits/rows.h"
 
-/* Joins the same word of the 8 filters of a block into two lanes, whose OR is the union. */
-static inline uint64x2_t quarter_union(const uint64_t *filters)
-{
-    return vorrq_u64(vorrq_u64(vld1q_u64(filters), vld1q_u64(filters + LANES)),
-                     vorrq_u64(vld1q_u64(filters + 2 * LANES), vld1q_u64(filters + 3 * LANES)));
-}
-
-static void unite(const uint64_t *block, size_t words, uint64_t *out)
-{
-    for (; words >= 2; words -= 2) {
-        uint64x2_t first = quarter_union(block);
-        uint64x2_t second = quarter_union(block + BITS_BLOCK);
-
-        vst1q_u64(out, vorrq_u64(vzip1q_u64(first, second), vzip2q_u64(first, second)));
-        block += 2 * BITS_BLOCK;
-        out += 2;
-    }
-    if (words > 0) {
-        uint64x2_t last = quarter_union(block);
-
-        *out = vgetq_lane_u64(last, 0) | vgetq_lane_u64(last, 1);
-    }
-}
-
 /* --- columns ---------------------------------------------------------------------------------- */
 
 static inline vec vec_sum(vec a, vec b, vec c)

@@ -152,18 +152,6 @@ static inline uint32_t zero_lanes(const vec *words)
 
 #include "core/bits/rows.h"
 
-static void unite(const uint64_t *block, size_t words, uint64_t *out)
-{
-    for (size_t w = 0; w < words; w++) {
-        uint64_t any = 0;
-
-        for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
-            any |= block[w * BITS_BLOCK + lane];
-        }
-        out[w] = any;
-    }
-}
-
 /* --- columns: a word is a vector -------------------------------------------------------------- */
 
 static inline vec vec_sum(vec a, vec b, vec c)

@@ -158,24 +158,6 @@ static void check_rows(const struct bits_kernels *kernels, const struct trial *t
                      plain_count(trial->query, trial->query, trial->words, 1, 1));
 }
 
-static void check_unite(const struct bits_kernels *kernels, const struct trial *trial)
-{
-    uint64_t out[WORDS_MAX + SHIFT_MAX + 1];
-    uint64_t *all = out + trial->shift;
-
-    all[trial->words] = MARK;
-    kernels->unite(trial->blocks, trial->words, all);
-    for (size_t p = 0; p < trial->words * 64; p++) {
-        bool any = false;
-
-        for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
-            any = any || bit_of(filter_of(trial, lane), p, BITS_BLOCK);
-        }
-        assert_int_equal(bit_of(all, p, 1), any);
-    }
-    assert_int_equal(all[trial->words], MARK);
-}
-
 /* scan finds the first block with a lane that reaches the floor, and names all such lanes of it. */
 static void check_scan(const struct bits_kernels *kernels, const struct trial *trial,
                        const uint32_t *counts, uint32_t base, uint32_t floor, size_t block_count)
@@ -466,7 +448,6 @@ static void check_table(const struct bits_kernels *kernels, struct rng *rng)
         for (enum pattern pattern = ZERO; pattern < PATTERNS; pattern++) {
             fill(&trial, rng, pattern);
             check_rows(kernels, &trial);
-            check_unite(kernels, &trial);
             check_floors(kernels, &trial, rng);
             check_gap(kernels, &trial, rng);
             check_ends(kernels, &trial, rng);
