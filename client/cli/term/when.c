@@ -69,10 +69,10 @@ static int64_t days_of(struct date date)
 void when_print(int64_t ms, char out[WHEN_BYTES])
 {
     int64_t days = divide_down(ms, DAY_MS);
-    int within = (int)(ms % DAY_MS);
-    within += within < 0 ? DAY_MS : 0;
+    int64_t rest = ms % DAY_MS;
+    unsigned within = (unsigned)(rest < 0 ? rest + DAY_MS : rest);
     struct date date = date_of(days);
-    (void)snprintf(out, WHEN_BYTES, "%04" PRId64 "-%02d-%02dT%02d:%02d:%02d.%03dZ", date.year,
+    (void)snprintf(out, WHEN_BYTES, "%04" PRId64 "-%02d-%02dT%02u:%02u:%02u.%03uZ", date.year,
                    date.month, date.day, within / 3600000, within / 60000 % 60, within / 1000 % 60,
                    within % 1000);
 }
