@@ -185,8 +185,8 @@ static void check_epoch(const struct host *host, const struct persist_tally *tal
     }
     if (tally->shown != index_count(epoch->index)) {
         check_tell(problems,
-                   "host %s, epoch %" PRIu64 ": the store shows %" PRIu64
-                   " messages, the index %zu",
+                   "host %s, epoch %" PRIu64 ": messages shown: %" PRIu64
+                   " in the store, %zu in the index",
                    name, tally->epoch, tally->shown, index_count(epoch->index));
         return; /* what follows would say the same again */
     }
@@ -216,17 +216,15 @@ static void check_host(const struct host *host, const struct sums *sums,
     const char *name = host->config.name;
 
     if (sums->strays != 0) {
-        check_tell(problems,
-                   "host %s: %" PRIu64 " stored messages are of epochs that there are not", name,
-                   sums->strays);
+        check_tell(problems, "host %s: stored messages of epochs that it does not have: %" PRIu64,
+                   name, sums->strays);
     }
     uint64_t messages = host->usage.messages - host->waiting.messages;
     uint64_t bytes = host->usage.bytes - host->waiting.bytes;
     if (messages != sums->stored.messages || bytes != sums->stored.bytes) {
         check_tell(problems,
-                   "host %s: the store has %" PRIu64 " messages of %" PRIu64
-                   " bytes, the counters say "
-                   "%" PRIu64 " of %" PRIu64,
+                   "host %s: messages (bytes): %" PRIu64 " (%" PRIu64 ") in the store, %" PRIu64
+                   " (%" PRIu64 ") by the counters",
                    name, sums->stored.messages, sums->stored.bytes, messages, bytes);
     }
 }
@@ -262,9 +260,8 @@ void check_tallies(const struct service *service, const struct persist_tally *ta
     }
     if (all.messages != service->usage.messages || all.bytes != service->usage.bytes) {
         check_tell(problems,
-                   "all hosts together have %" PRIu64 " messages of %" PRIu64
-                   " bytes, the counter of all "
-                   "says %" PRIu64 " of %" PRIu64,
+                   "messages (bytes): %" PRIu64 " (%" PRIu64 ") in all hosts together, %" PRIu64
+                   " (%" PRIu64 ") by the counter of all",
                    all.messages, all.bytes, service->usage.messages, service->usage.bytes);
     }
 }

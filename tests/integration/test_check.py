@@ -163,7 +163,7 @@ def test_damage_is_told(make_daemon, rng):
             daemon, client, "INSERT INTO moderation SELECT 0, seq, 2, 1, 0, 0, '', NULL FROM message"
             " WHERE id = ?", [sent[8].id])
         assert found[0] == names[8] + "the store hides it, and memory has it as shown"
-        assert "host default, epoch 0: the store shows 399 messages, the index 400" in found
+        assert "host default, epoch 0: messages shown: 399 in the store, 400 in the index" in found
     daemon.wait_log("check: message " + sent[8].id.hex())
 
 
@@ -177,8 +177,8 @@ def test_lost_rows_are_told(make_daemon, rng):
             "all is well: 100 messages; index, counters and store agree\n")
         assert cli.json_lines("admin", "check", "--json") == [{"messages": 100, "problems": []}]
         found = problems_after(daemon, client, "DELETE FROM message WHERE id = ?", [sent[0].id])
-        assert found[0] == "host default, epoch 0: the store shows 99 messages, the index 100"
-        assert found[1].startswith("host default: the store has 99 messages of ")
+        assert found[0] == "host default, epoch 0: messages shown: 99 in the store, 100 in the index"
+        assert found[1].startswith("host default: messages (bytes): 99 (")
         code, out, _ = cli.run("admin", "check")
         assert (code, out.splitlines()) == (1, found)
         code, out, _ = cli.run("admin", "check", "--json")

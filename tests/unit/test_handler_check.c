@@ -62,7 +62,7 @@ TEST_OF(counters_that_are_wrong, struct handler_fixture *fixture, setup, handler
 
     host->usage.messages++;
     fixture->service->usage.messages++;
-    assert_finds(fixture, "the counters say 6");
+    assert_finds(fixture, "in the store, 6 (");
     host->usage.messages--;
     assert_finds(fixture, "all hosts together");
     fixture->service->usage.messages--;

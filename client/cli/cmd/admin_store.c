@@ -205,8 +205,8 @@ static int print_groups(const struct cli *cli, const struct hearsay_similar_list
     for (size_t i = 0; i < list->group_count; i++) {
         print_group(&cli->out, &list->groups[i]);
     }
-    (void)fprintf(cli->out.stream, "%" PRIu64 " messages, %" PRIu64 " group%s", list->messages,
-                  list->total, list->total == 1 ? "" : "s");
+    (void)fprintf(cli->out.stream, "%" PRIu64 " message%s, %" PRIu64 " group%s", list->messages,
+                  list->messages == 1 ? "" : "s", list->total, list->total == 1 ? "" : "s");
     if (list->total > list->group_count) {
         (void)fprintf(cli->out.stream, ", the largest %zu above", list->group_count);
     }
