@@ -91,10 +91,11 @@ def test_a_client_that_goes_ends_its_search(make_daemon, rng):
             deposits = [wire.deposit_of(rng, [f"wifi:{rng.randrange(50_000)}" for _ in range(15)])
                         for _ in range(2000)]
             assert all(answer.WhichOneof("body") == "deposited" for answer in client.pipeline(deposits))
-        client.post(pb.Similar(max_distance=500_000))
-        for _ in range(20):
-            ping = client.post(pb.Ping())
-            assert client.receive().id == ping
+        # In one write, so that the search cannot end before the daemon has the pings.
+        made = [wire.request(body, client.new_id())
+                for body in [pb.Similar(max_distance=500_000)] + 20 * [pb.Ping()]]
+        client.send_bytes(b"".join(map(wire.frame, made)))
+        assert [client.receive().id for _ in range(20)] == [ping.id for ping in made[1:]]
     with daemon.administrator() as other:
         wire.wait_until(lambda: other.pipeline([pb.Similar()])[0].WhichOneof("body") == "similar_list",
                         "the search has ended with its client")
