@@ -58,13 +58,18 @@ class Pair:
         with self.point.daemon.administrator() as operator:
             operator.call(pb.Hide(host=host, id=self.ids["show"]))
             operator.call(pb.Ban(host=host, payload_hash=ALLOWED))
-        shown = set(self.ids) - {"show"}
-        wait_until(lambda: self.shown(self.reader.daemon) == shown and ALLOWED in self.bans(self.reader.daemon),
-                   "the owner's state at the reader", PATIENCE)
+        # The reader may have the ban and the other messages before the one that is hidden.
+        wait_until(lambda: self.hidden(self.reader.daemon) == {"show"} and ALLOWED in self.bans(self.reader.daemon)
+                   and len(self.shown(self.reader.daemon)) == 4, "the owner's state at the reader", PATIENCE)
 
     def shown(self, daemon):
         with daemon.administrator() as operator:
             there = {message.id for message in operator.call(pb.Export(host=self.host)).messages}
+        return {name for name, id in self.ids.items() if id in there}
+
+    def hidden(self, daemon):
+        with daemon.administrator() as operator:
+            there = {message.id for message in operator.call(pb.Reported(host=self.host, withheld=True)).messages}
         return {name for name, id in self.ids.items() if id in there}
 
     def bans(self, daemon):

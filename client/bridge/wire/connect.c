@@ -28,9 +28,15 @@ void connect_explain(natsStatus status, char *out_error)
     } else if (status == NATS_SSL_ERROR || status == NATS_SECURE_CONNECTION_REQUIRED ||
                status == NATS_SECURE_CONNECTION_WANTED) {
         advice = "; see `cert`, `key` and `ca`, and this machine's clock";
-    } else if (status == NATS_PROTOCOL_ERROR && text != NULL && strstr(text, "PONG") != NULL) {
-        /* With TLS 1.3 a server refuses a certificate when the client takes TLS for done. */
-        advice = "; the hub refuses this certificate: see `cert`, its dates and who signed it";
+    } else if (status == NATS_CONNECTION_CLOSED ||
+               (status == NATS_PROTOCOL_ERROR && text != NULL && strstr(text, "PONG") != NULL)) {
+        /*
+         * With TLS 1.3 a server refuses a certificate when the client takes TLS for done.
+         * libnats 3.4 then misses the PONG, and libnats 3.10 says only that the connection is
+         * closed.
+         */
+        advice =
+            "; the hub refuses this certificate, it seems: see `cert`, its dates and who signed it";
     } else if (status == NATS_NO_SERVER || status == NATS_TIMEOUT || status == NATS_IO_ERROR) {
         advice = "; see `nats`, and whether a server runs there";
     }
