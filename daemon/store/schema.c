@@ -211,19 +211,27 @@ static const char *writer_of(int64_t version)
                                    : "a hearsayd before 0.2.0";
 }
 
+/* The first schema whose filters are those of profiles of version 2. */
+enum { SCHEMA_OF_V2 = 9 };
+
+static const char *way_out_of(int64_t version)
+{
+    return version > STORE_VERSION ? "Install that version again, or use another directory"
+           : version >= SCHEMA_OF_V2
+               ? "To take its messages along, install that version again, `hearsay export` them, "
+                 "`mv` the file and its -wal file away, and `hearsay import` them with this one"
+               : "Its messages cannot be taken along, because labels set other bits of a filter "
+                 "now. Install that version again until they have expired, or `mv` the file and "
+                 "its -wal file away";
+}
+
 static int refuse_version(const char *path, int64_t version, char *out_reason)
 {
-    int used = snprintf(out_reason, PERSIST_REASON_BYTES,
-                        "%.160s has schema %lld and was written by %s; this one reads schema %d "
-                        "only, and left it untouched. ",
-                        path, (long long)version, writer_of(version), STORE_VERSION);
-
-    (void)snprintf(out_reason + used, (size_t)(PERSIST_REASON_BYTES - used),
-                   version > STORE_VERSION
-                       ? "Install that version again, or use another directory"
-                       : "Its messages cannot be taken along, because labels set other bits of a "
-                         "filter now. Install that version again until they have expired, or `mv` "
-                         "the file and its -wal file away");
+    (void)snprintf(out_reason, PERSIST_REASON_BYTES,
+                   "%.160s has schema %lld and was written by %s; this one reads schema %d only, "
+                   "and left it untouched. %s",
+                   path, (long long)version, writer_of(version), STORE_VERSION,
+                   way_out_of(version));
     return -ERR_VERSION;
 }
 

@@ -122,6 +122,18 @@ def test_manual_has_all_options():
             assert f"Fl {option[1:]}" in page, (command, option)
 
 
+def test_manual_has_all_choices():
+    """An option that hearsay(1) describes with its choices has the same ones in the help of each command."""
+    page = (ROOT / "client/man/hearsay.1").read_text(encoding="utf-8").replace("\\-", "-")
+    described = {f"--{option}": choices.replace(" ", "") for option, choices in
+                 re.findall(r"^\.It .*Fl -([a-z-]+) Cm ([a-z |-]+)$", page, re.MULTILINE)}
+    assert "--order" in described
+    for command in COMMANDS + NESTED:
+        _, out, _ = run(*command.split(), "--help")
+        for option, choices in re.findall(r"(--[a-z-]+) ([a-z-]+(?:\|[a-z-]+)+)(?: |$)", out, re.MULTILINE):
+            assert described.get(option, choices) == choices, (command, option)
+
+
 def test_the_manuals_synopsis():
     """Each way to call it begins with the command's name and stands in a line of its own."""
     mandoc = shutil.which("mandoc")
