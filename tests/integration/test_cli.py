@@ -275,10 +275,15 @@ def test_profile(cli):
     code, out, err = cli.run_plain("profile", "--labels", "20", "--fpr", "0.01", "--json")
     assert code == 0, err
     line = json.loads(out)
-    assert (line["profile"], line["bits"], line["hashes"]) == ("v2:192/7", 192, 7)
-    assert line["false_positive_rate"] == pytest.approx(0.0100895)
+    assert (line["profile"], line["bits"], line["hashes"]) == ("v2:256/7", 256, 7)
+    assert line["false_positive_rate"] == pytest.approx(0.0024, abs=0.0003) and line["expected_fill"] < 0.45
     code, out, _ = cli.run_plain("profile", "--labels", "20", "--fpr", "0.01")
+    assert code == 0 and b"Most servers" not in out, "servers take what it recommends"
+    assert re.search(rb"^bits \(m\) +256  \(192 by the formula;", out, re.M)
+    code, out, _ = cli.run_plain("profile", "v2:192/7", "--labels", "20")
     assert code == 0 and b"A section is about 52 % full. Most servers refuse" in out
+    code, out, _ = cli.run_plain("profile", cli.json_lines("hosts", "--json")[0]["profile"])
+    assert code == 0 and b"Most servers" not in out, "the default profile"
     code, out, _ = cli.run_plain("profile", "v2:512/4", "--labels", "20")
     assert code == 0 and b"Most servers" not in out
     assert cli.run_plain("profile", "v2:500/4")[0] == 2

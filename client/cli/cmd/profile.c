@@ -14,6 +14,10 @@
 
 enum { LABELS_MAX = 1000000, NAME_BYTES = 2 * PROFILE_NAME_MAX + 16 };
 
+/* Most servers refuse a filter with more than half of its bits set. Some contexts set more than
+ * expected. */
+static const double FILL_MOST = 0.45;
+
 struct profile_options {
     const char *labels; /* a number, or a number for each section */
     const char *fpr;
@@ -83,15 +87,15 @@ static uint32_t whole_labels(const struct sized *sized)
 /* --- how many labels -------------------------------------------------------------------------- */
 
 /*
- * Returns how many labels of a section a typical context has: 20 without sections, in the section
- * any and in the section wifi, 4 in geo, 2 in time, 3 in topic, 1 in any other section.
+ * Returns how many labels of a section a typical context has: 20 without sections and in the
+ * section wifi, 9 in any, 4 in geo, 2 in time, 3 in topic, 1 in any other section.
  */
 static uint32_t usual_labels(const struct profile_section *section)
 {
     static const struct {
         const char *name;
         uint32_t labels;
-    } usual[] = {{"", 20}, {"any", 20}, {"wifi", 20}, {"geo", 4}, {"time", 2}, {"topic", 3}};
+    } usual[] = {{"", 20}, {"any", 9}, {"wifi", 20}, {"geo", 4}, {"time", 2}, {"topic", 3}};
     char name[NAME_BYTES];
     profile_print_name(section, name);
     for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++) {
@@ -239,13 +243,17 @@ static int size_for(const struct cli *cli, const struct profile_options *chosen,
      * more hashes.
      */
     uint32_t hashes = sizing_hashes(bits, count);
-    char text[PROFILE_TEXT_MAX];
-    (void)snprintf(text, sizeof(text), "v2:%" PRIu32 "/%" PRIu32,
-                   bits < PROFILE_BITS_MIN ? PROFILE_BITS_MIN : (bits + 63) / 64 * 64,
-                   hashes > PROFILE_HASHES_MAX ? PROFILE_HASHES_MAX : hashes);
     out->formula_bits = bits;
     out->labels[0] = count;
-    return take_profile(cli, text, out);
+    bits = bits < PROFILE_BITS_MIN ? PROFILE_BITS_MIN : (bits + 63) / 64 * 64;
+    do { /* half of the formula's bits are set, and servers refuse a filter with more */
+        char text[PROFILE_TEXT_MAX];
+        (void)snprintf(text, sizeof(text), "v2:%" PRIu32 "/%" PRIu32, bits,
+                       hashes > PROFILE_HASHES_MAX ? PROFILE_HASHES_MAX : hashes);
+        code = take_profile(cli, text, out);
+        bits += 64;
+    } while (code == CLI_DONE && fullest_section(out) > FILL_MOST && bits <= PROFILE_BITS_MAX);
+    return code;
 }
 
 static int profile_describe(const struct cli *cli, const struct profile_options *chosen,
@@ -340,7 +348,9 @@ static void print_lines(const struct cli *cli, const struct sized *sized)
     (void)fprintf(stream, "labels               %" PRIu32 "\n", whole_labels(sized));
     (void)fprintf(stream, "bits (m)             %" PRIu32, sized->profile.bits);
     if (sized->formula_bits != 0 && sized->formula_bits != sized->profile.bits) {
-        (void)fprintf(stream, "  (%" PRIu32 " by the formula, rounded up to a multiple of 64)",
+        (void)fprintf(stream,
+                      "  (%" PRIu32
+                      " by the formula; a multiple of 64, of which at most 45 %% are set)",
                       sized->formula_bits);
     }
     if (!is_sectioned(&sized->profile)) {
@@ -352,7 +362,7 @@ static void print_lines(const struct cli *cli, const struct sized *sized)
     if (is_sectioned(&sized->profile)) {
         print_sections(stream, sized);
     }
-    if (fullest_section(sized) > 0.45) { /* some contexts set more bits than expected */
+    if (fullest_section(sized) > FILL_MOST) {
         (void)fprintf(stream,
                       "A section is about %.0f %% full. Most servers refuse a filter if more than "
                       "50 %% of a section is set.\n",
@@ -381,10 +391,11 @@ const struct cli_command command_profile = {
     .name = "profile",
     .summary = "size filters, or describe a profile",
     .arguments = "[OPTION]... [PROFILE]",
-    .details = "Without PROFILE: the smallest one for N labels at a rate of false positives.\n"
+    .details = "Without PROFILE: a small one for N labels at a rate of false positives.\n"
                "m = ceil(-n ln p / (ln 2)^2) bits, d = ceil(m/n ln 2) hashes,\n"
-               "rate (1 - (1 - 1/m)^(dn))^d. With PROFILE: what it does with N labels,\n"
-               "section by section; the rate of the whole is the product of theirs.\n"
+               "rate (1 - (1 - 1/m)^(dn))^d; then more bits, until at most 45 % are set.\n"
+               "With PROFILE: what it does with N labels, section by section; the\n"
+               "rate of the whole is the product of theirs.\n"
                "No server is asked.\n",
     .examples = "  hearsay profile --labels 20 --fpr 0.01\n"
                 "  hearsay profile v2:512/4 --labels 20\n"
