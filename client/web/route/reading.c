@@ -12,6 +12,16 @@ enum { STATIC_MAX_AGE_S = 86400, SECOND_MS = 1000, MESSAGE_PATH_BYTES = 3 };
 
 /* --- what a reader asks for ------------------------------------------------------------------- */
 
+/* Puts a language that the page has, as its own tag, in the place of the one that the URL names,
+ * else none. So ever new tags do not make ever new pages, of which a poster costs much. */
+static void keep_known_language(struct view *view)
+{
+    const struct lang *lang = lang_find(view->language);
+
+    (void)snprintf(view->language, sizeof(view->language), "%s",
+                   lang != NULL ? lang_tag(lang) : "");
+}
+
 /* Reads the fields of the URL into the visit. False: one is wrong, and the visit was answered. */
 static bool read_view(struct visit *visit)
 {
@@ -25,6 +35,7 @@ static bool read_view(struct visit *visit)
         }
         return false;
     }
+    keep_known_language(&visit->view);
     visit_choose_language(visit, visit->view.language);
     if (board_welcome(visit->router->board) != NULL && !visit_check_host(visit)) {
         bool is_elsewhere = visit_is_elsewhere(visit);

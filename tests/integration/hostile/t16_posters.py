@@ -69,6 +69,17 @@ def test_no_page_costs_much_more_than_a_list(make_web):
     assert max(costs.values()) <= 2.5 * costs["/"], costs
 
 
+@pytest.mark.parametrize("path", ["/", "/poster", "/about"])
+def test_unknown_languages_are_one_page(make_web, path):
+    """Each tag that the URL may name was a poster of its own: 8 connections with ever new tags kept the
+    program as busy as before the pages were kept."""
+    web = make_web()
+    for tag in ("xx", "DE", "zz-1"):
+        page = web.get(f"{path}?l={tag}", Accept="text/html").text
+        assert f"l={tag}" not in page and f'value="{tag}"' not in page
+    assert "l=de" in web.get(f"{path}?l=DE", Accept="text/html").text
+
+
 def _ask_for_posters(web):
     with contextlib.closing(Reader(web, "127.0.0.2")) as attacker:
         while True:
