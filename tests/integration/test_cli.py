@@ -202,12 +202,12 @@ def test_batch_from_a_file_with_bad_lines(cli, tmp_path):
     """A bad line has an error for an answer, in its place, and makes the exit code 1."""
     file = tmp_path / "questions"
     good = json.dumps({"labels": HERE})
-    file.write_text("\n".join([good, "not json", '{"labels": 5}', '{"labels": ["x"]}', good]))
+    file.write_text("\n".join([good, "not json", '{"labels": 5}', '{"labels": ["x"]}', "", good]))
     code, out, _ = cli.run("query", "--batch", str(file), "-d", "1")
     answers = [json.loads(line) for line in out.splitlines()]
     assert code == 1
-    assert ["error" in a for a in answers] == [False, True, True, True, False]
-    assert "line 2" in answers[1]["error"]
+    assert ["error" in a for a in answers] == [False, True, True, True, True, False]
+    assert "line 2" in answers[1]["error"] and answers[4]["error"].startswith("line 5: it is empty")
 
 
 def test_batch_as_a_conversation(cli):

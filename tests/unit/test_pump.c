@@ -23,6 +23,7 @@ struct fixture {
     uint64_t given[4096];
     size_t given_count;
     size_t refused_count;
+    char said[400];     /* what the last run complained about, its beginning */
     size_t interactive; /* lines that are written only after the answer to the one before */
 };
 
@@ -78,7 +79,7 @@ static void fixture_init(struct fixture *fixture, fake_script *script, void *con
     fake_server_listen(&fixture->server, script, context);
     fixture->cli.server = fixture->server.path;
     fixture->cli.timeout_ms = 60000;
-    FILE *sink = fopen("/dev/null", "w");
+    FILE *sink = tmpfile();
     assert_non_null(sink);
     out_init(&fixture->cli.out, sink);
     out_init(&fixture->cli.err, sink);
@@ -114,6 +115,9 @@ static void fixture_deinit(struct fixture *fixture)
     hearsay_close(fixture->cli.connection);
     assert_int_equal(close(fixture->lines.fd), 0);
     lines_deinit(&fixture->lines);
+    rewind(fixture->cli.err.stream);
+    fixture->said[fread(fixture->said, 1, sizeof(fixture->said) - 1, fixture->cli.err.stream)] =
+        '\0';
     assert_int_equal(fclose(fixture->cli.out.stream), 0);
     fake_server_stop(&fixture->server);
 }
@@ -270,6 +274,7 @@ TEST(test_busy)
     struct refusals refusals = {MSG_RATE_LIMITED, 1, 20};
     assert_int_equal(run_refused(&fixture, refusals, 50), CLI_DONE);
     check_given(&fixture, 50);
+    assert_non_null(strstr(fixture.said, "going on as fast as it allows"));
     assert_int_equal(fixture.refused_count, 0);
     refusals = (struct refusals){MSG_SHUTTING_DOWN, 0, 5};
     assert_int_equal(run_refused(&fixture, refusals, 10), CLI_DONE);
@@ -282,6 +287,8 @@ TEST(test_busy)
     refusals = (struct refusals){MSG_QUOTA, 20, 5};
     assert_int_equal(run_refused(&fixture, refusals, 10), CLI_DONE);
     check_given(&fixture, 10);
+    char *first = strstr(fixture.said, "waiting and trying again");
+    assert_true(first != NULL && strstr(first + 1, "waiting") == NULL); /* once in five times */
     refusals = (struct refusals){MSG_QUOTA, 3600000, 1};
     assert_int_equal(run_refused(&fixture, refusals, 10), CLI_REFUSED);
     /* Any other refusal is an answer to its line. */

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "client/cli/input/pump.h"
 
@@ -151,6 +152,9 @@ static enum pump_verdict batch_submit(struct pump_work *work, struct pump_item *
     struct batch *batch = batch_of(work);
     if (item->line == NULL) {
         return answer_error(batch, item, "the line is too long");
+    }
+    if (strspn(item->line, " \t") == item->length) {
+        return answer_error(batch, item, "it is empty: each line is a JSON object");
     }
     const struct hearsay_host *host =
         hearsay_find_host(batch->cli->connection, batch->options->host);

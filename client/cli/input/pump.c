@@ -339,13 +339,15 @@ static int pause_sending(struct pump *pump, struct pump_item *item,
         pump_show(pump, true);
         return cli_report(pump->cli, error);
     }
-    if (error->code == HEARSAY_CODE_RATE_LIMITED) {
+    bool is_rate = error->code == HEARSAY_CODE_RATE_LIMITED;
+    if (is_rate) {
         pump->window = pump->answered_count > 0 ? pump->answered_count : 1;
-        if (!pump->said_limited) {
-            pump->said_limited = true;
-            pump_show(pump, true);
-            cli_complain(pump->cli, "%s; going on as fast as it allows", error->sentence);
-        }
+    }
+    if (!pump->said_wait[is_rate]) {
+        pump->said_wait[is_rate] = true;
+        pump_show(pump, true);
+        cli_complain(pump->cli, "%s; %s", error->sentence,
+                     is_rate ? "going on as fast as it allows" : "waiting and trying again");
     }
     pump->answered_count = 0;
     uint64_t delay_ms = error->retry_after_ms != 0 ? error->retry_after_ms : 1000;

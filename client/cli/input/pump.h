@@ -83,7 +83,7 @@ struct pump {
     int signalled;         /* the signal that ended the run; 0: none */
     size_t window;         /* most requests in flight; smaller after a rate limit */
     size_t answered_count; /* since the last pause */
-    bool said_limited;     /* the user was told about the rate limit */
+    bool said_wait[2]; /* the user was told that the pump waits: [1] for a rate limit, [0] else */
     size_t held_bytes;
     bool input_ended;
     int64_t paused_until_ms;  /* monotonic; nothing is sent before */
