@@ -3,6 +3,7 @@
 sent by hand, with the certificate of its access point."""
 
 import base64
+import calendar
 import collections
 import contextlib
 import json
@@ -559,6 +560,52 @@ def test_a_reader_whose_consumer_was_lost_asks_to_be_compared(hub, reader, owner
         wait_until(lambda: "not compared" in reader.bridge.status(), "the loss")
         owner.head()
         nats.next(asked)
+
+
+def status_text(site):
+    """What `status` says, without its line breaks."""
+    return " ".join(site.bridge.status().split())
+
+
+def test_status_says_since_when_an_access_point_is_silent(hub, reader, owner):
+    def silence():
+        return int(re.search(r'^hearsay_bridge_reader_silent_seconds{host="ap1"} (\d+)$',
+                             reader.bridge.status("--metrics"), re.M)[1])
+    wait_until(lambda: "silent its access point has never written" in status_text(reader), "a host without a head")
+    before = time.time()
+    owner.head()
+    owner.settle()
+    after = time.time()
+    wait_until(lambda: "silent" not in status_text(reader), "the head")
+    found = wait_until(lambda: re.search("silent its access point, since ([-0-9: ]+ UTC): it is off", status_text(reader)), "the time")
+    since = calendar.timegm(time.strptime(found[1], "%Y-%m-%d %H:%M:%S UTC"))
+    assert int(before) <= since <= after
+    wait_until(lambda: silence() > 1, "the metric")
+    assert max(map(len, reader.bridge.status().splitlines())) <= 60
+    reader.bridge.stop()
+    reader.bridge.start()
+    wait_until(lambda: f"silent its access point, since {found[1]}:" in status_text(reader), "the same time after a start")
+    owner.head()
+    owner.settle()
+    wait_until(lambda: "silent" not in status_text(reader), "the next head")
+
+
+def test_status_says_why_a_reader_is_behind(hub, reader, owner, rng):
+    wait_until(lambda: "has all that the hub has" in status_text(reader), "the reader")
+    reader.daemon.stop()
+    owner.message(rng.randbytes(16))
+    owner.settle()
+    wait_until(lambda: "ap1: behind why hearsayd here is away" in status_text(reader), "hearsayd is away")
+    reader.bridge.stop()
+    with hub.connect("reader") as nats:
+        nats.api("STREAM.DELETE.o")
+    try:
+        reader.daemon.start()
+        reader.bridge.start()
+        wait_until(lambda: "ap1: behind why the hub says: stream not found; run setup-hub" in status_text(reader), "no stream")
+    finally:
+        hub.make_streams()
+    wait_until(lambda: "has all that the hub has" in status_text(reader), "the streams")
 
 
 def test_a_silent_owner_does_not_multiply_what_the_reader_asks_for(hub, reader, owner):

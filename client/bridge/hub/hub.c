@@ -177,6 +177,32 @@ static void print_decisions(const struct follower *follower, FILE *out)
     }
 }
 
+/* Why it is behind, and since when its access point is silent. */
+static void print_reasons(const struct reader *reader, FILE *out)
+{
+    char why[READER_WHY_BYTES];
+    char since[TEXT_TIME_BYTES];
+    int64_t since_s;
+
+    if (!reader_is_current(reader)) {
+        reader_explain(reader, why);
+        text_print(out, "    why", "%s", why);
+    }
+    if (reader_silent_ms(reader, &since_s) == 0) {
+        return;
+    }
+    if (since_s == 0) {
+        text_print(out, "    silent", "its access point has never written to the hub");
+        return;
+    }
+    text_time(since_s, since);
+    text_print(
+        out, "    silent",
+        "its access point, since %s: it is off, its bridge does not run, or it does not reach "
+        "the hub",
+        since);
+}
+
 void hub_print_status(const struct hub *hub, FILE *out)
 {
     if (hub->shared.near == NULL) {
@@ -191,6 +217,7 @@ void hub_print_status(const struct hub *hub, FILE *out)
                       reader_is_whole(follower->reader)     ? "has all that the hub has"
                       : reader_is_current(follower->reader) ? "without what has no room"
                                                             : "behind");
+        print_reasons(follower->reader, out);
         if (reader_not_compared_since(follower->reader) != 0) {
             char since[TEXT_TIME_BYTES];
 
@@ -234,6 +261,18 @@ bool hub_has_trouble(const struct hub *hub)
     return has_trouble;
 }
 
+static void print_silence(const struct hub *hub, FILE *out)
+{
+    (void)fputs("# TYPE hearsay_bridge_reader_silent_seconds gauge\n", out);
+    for (size_t i = 0; i < hub->config->reader_count; i++) {
+        const struct reader *reader = hub->followers[i].reader;
+        int64_t since_s;
+
+        (void)fprintf(out, "hearsay_bridge_reader_silent_seconds{host=\"%s\"} %" PRIu64 "\n",
+                      reader_host(reader), reader_silent_ms(reader, &since_s) / 1000);
+    }
+}
+
 void hub_print_metrics(const struct hub *hub, FILE *out)
 {
     uint64_t pages = 0;
@@ -264,6 +303,7 @@ void hub_print_metrics(const struct hub *hub, FILE *out)
         left_out += reader_left_out(hub->followers[i].reader);
     }
     text_metric(out, "reader_hosts", "gauge", hub->config->reader_count);
+    print_silence(hub, out);
     text_metric(out, "reader_current", "gauge", current);
     text_metric(out, "reader_left_out_total", "counter", left_out);
     text_metric(out, "reader_no_room", "gauge", no_room);
