@@ -562,6 +562,36 @@ def test_a_reader_whose_consumer_was_lost_asks_to_be_compared(hub, reader, owner
         nats.next(asked)
 
 
+def test_a_silent_owner_does_not_multiply_what_the_reader_asks_for(hub, reader, owner):
+    """Its consumer is made anew again and again meanwhile. What was asked of the former ones still sends heartbeats,
+    which are none of the new one: else it would be given up at once, too, and more be asked each time."""
+    owner.head()
+    owner.settle()
+    wait_until(lambda: "has all that the hub has" in reader.bridge.status(), "the reader")
+    made = set()
+    end = time.monotonic() + 50
+    while time.monotonic() < end:
+        made |= followers(hub, "ap1").keys()
+        time.sleep(0.5)
+    with hub.connect("reader") as nats:
+        nats.subscribe("_INBOX_reader.follow.>")
+        beats, end = collections.Counter(), time.monotonic() + 10
+        while (left := end - time.monotonic()) > 0:
+            with contextlib.suppress(NoAnswer):
+                beats[".".join(nats.next(seconds=left).subject.split(".")[:3])] += 1
+    assert len(made) <= 8 and max(beats.values()) <= 8, (made, beats)
+
+
+def test_a_page_goes_to_the_askers_inbox_only(hub, reader, owner):
+    wait_until(lambda: "has all that the hub has" in reader.bridge.status(), "the reader")
+    ask = letters.Letter(version=1, page_ask=letters.PageAsk(kind=letters.WORDS)).SerializeToString()
+    before = words(hub)
+    with hub.connect("ap1") as nats:
+        nats.publish("r.ap1", ask, f"o.{shard_of('ap1')}.ap1.77")
+        page(nats, kind=letters.WORDS)  # asked later, answered later
+    assert words(hub) == before
+
+
 def status_text(site):
     """What `status` says, without its line breaks."""
     return " ".join(site.bridge.status().split())
@@ -606,33 +636,3 @@ def test_status_says_why_a_reader_is_behind(hub, reader, owner, rng):
     finally:
         hub.make_streams()
     wait_until(lambda: "has all that the hub has" in status_text(reader), "the streams")
-
-
-def test_a_silent_owner_does_not_multiply_what_the_reader_asks_for(hub, reader, owner):
-    """Its consumer is made anew again and again meanwhile. What was asked of the former ones still sends heartbeats,
-    which are none of the new one: else it would be given up at once, too, and more be asked each time."""
-    owner.head()
-    owner.settle()
-    wait_until(lambda: "has all that the hub has" in reader.bridge.status(), "the reader")
-    made = set()
-    end = time.monotonic() + 50
-    while time.monotonic() < end:
-        made |= followers(hub, "ap1").keys()
-        time.sleep(0.5)
-    with hub.connect("reader") as nats:
-        nats.subscribe("_INBOX_reader.follow.>")
-        beats, end = collections.Counter(), time.monotonic() + 10
-        while (left := end - time.monotonic()) > 0:
-            with contextlib.suppress(NoAnswer):
-                beats[".".join(nats.next(seconds=left).subject.split(".")[:3])] += 1
-    assert len(made) <= 8 and max(beats.values()) <= 8, (made, beats)
-
-
-def test_a_page_goes_to_the_askers_inbox_only(hub, reader, owner):
-    wait_until(lambda: "has all that the hub has" in reader.bridge.status(), "the reader")
-    ask = letters.Letter(version=1, page_ask=letters.PageAsk(kind=letters.WORDS)).SerializeToString()
-    before = words(hub)
-    with hub.connect("ap1") as nats:
-        nats.publish("r.ap1", ask, f"o.{shard_of('ap1')}.ap1.77")
-        page(nats, kind=letters.WORDS)  # asked later, answered later
-    assert words(hub) == before
