@@ -636,3 +636,31 @@ def test_status_says_why_a_reader_is_behind(hub, reader, owner, rng):
     finally:
         hub.make_streams()
     wait_until(lambda: "has all that the hub has" in status_text(reader), "the streams")
+
+
+def test_a_host_that_hearsayd_does_not_have_is_named_once(hub, reader, owner):
+    """And again when it is another reason. hearsayd is asked each second meanwhile, and counts its refusals."""
+    del hub, owner
+    reader.stop()
+    with open(reader.bridge.config, "a", encoding="utf-8") as file:
+        file.write("hosts = ap2\n")
+    reader.daemon.start()
+    begin = len(reader.bridge.log)
+    reader.bridge.start()
+
+    def refusals():
+        with reader.daemon.administrator() as operator:
+            return sum(figure.value for figure in operator.call(pb.Stats()).figures
+                       if figure.name.startswith("refused/") and figure.name.endswith("/requests_total"))
+    wait_until(lambda: refusals() >= 4, "several questions")
+    said = [line for line in reader.bridge.log[begin:] if "host ap2: " in line]
+    assert len(said) == 1 and "hearsayd does not serve it to this bridge: " in said[0], said
+    assert re.search("ap2: behind why hearsayd here does not serve it: .*ap2", status_text(reader))
+    assert "reader_current 1\n" in reader.bridge.status("--metrics")
+    assert reader.bridge.run("status").returncode == 1
+    with open(reader.daemon.config_file, "a", encoding="utf-8") as file:
+        file.write("[host ap2]\nrole = replica\n")
+    reader.daemon.restart()
+    reader.bridge.wait_log("host ap2: hearsayd serves it now", begin)
+    wait_until(lambda: reader.bridge.status().count("has all that the hub has") == 2, "both hosts")
+    assert sum("does not serve it" in line for line in reader.bridge.log[begin:]) == 1

@@ -498,4 +498,9 @@ void words_free(struct words *words);
 /* How many decisions wait for the owner, and since when, by the clock of hearsayd; 0: none does. */
 uint32_t words_waiting(const struct words *words, int64_t *out_since_ms);
 
+/* Why hearsayd does not serve the host to the bridge, for example because its configuration has no
+ * such host; "": it does, or is away. */
+enum { WORDS_ERROR_BYTES = sizeof(((struct hearsay_error *)0)->sentence) };
+const char *words_error(const struct words *words);
+
 uint64_t words_total(const struct words *words); /* that went to the hub */
