@@ -6,6 +6,7 @@
 #include "daemon/commands.h"
 #include "daemon/net/here_watch.h"
 #include "daemon/net/server_tls.h"
+#include "daemon/settings/user.h"
 #include "daemon/system/privilege.h"
 
 /* Adds a line. */
@@ -32,14 +33,16 @@ static bool is_readable(const struct config *config, const char *owner, char *ou
     return false;
 }
 
-/* Loads the certificate and the key as the daemon would: root becomes `user` before. */
-static int load_files(struct server_tls *tls, const struct config *config,
-                      const struct privilege_user *user, char *out_sentence)
+/* Loads the certificate and the key as the daemon would: root becomes its user before. */
+static int load_files(struct server_tls *tls, const struct config *config, gid_t admin_group,
+                      char *out_owner, char *out_sentence)
 {
-    if (user != NULL && privilege_is_root() && privilege_drop(user, out_sentence) != 0) {
-        return PREFLIGHT_REFUSED;
-    }
-    return server_tls_load(tls, config, out_sentence);
+    struct settings_user user = {
+        .name = config->user, .admin_group = admin_group, .directory = config->data};
+
+    return settings_become_checked(&user, out_owner, out_sentence) != 0
+               ? PREFLIGHT_REFUSED
+               : server_tls_load(tls, config, out_sentence);
 }
 
 static void tell_doubt(void *out, const char *sentence)
@@ -53,16 +56,14 @@ int preflight(const struct config *config, int64_t now_ms, FILE *out, char *out_
     struct privilege_user gateway;
     struct privilege_user bridge;
     char owner[PRIVILEGE_NAME_BYTES] = "";
-    bool has_user = config->user[0] != '\0';
     gid_t group = PRIVILEGE_NO_GROUP;
     enum server_tls_verdict verdict = SERVER_TLS_GOOD;
     struct server_tls tls = {.scratch = NULL};
     char sentence[CONFIG_REASON_BYTES];
 
     out_reason[0] = '\0';
-    if (has_user && privilege_look_up("user", config->user, &user, sentence) != 0) {
+    if (config->user[0] != '\0' && privilege_look_up("user", config->user, &user, sentence) != 0) {
         add_reason(out_reason, sentence);
-        has_user = false;
     }
     if (config->gateway_user[0] != '\0' &&
         privilege_look_up_peer("gateway_user", config->gateway_user, &gateway, sentence) != 0) {
@@ -76,12 +77,7 @@ int preflight(const struct config *config, int64_t now_ms, FILE *out, char *out_
         privilege_find_group(config->admin_group, &group, sentence) != 0) {
         add_reason(out_reason, sentence);
     }
-    /* A service manager may start the daemon as a user that the configuration does not name. */
-    if (config->user[0] == '\0' && privilege_is_root()) {
-        has_user = privilege_find_owner(config->data, &user, owner);
-    }
-    user.admin_group = group;
-    if (load_files(&tls, config, has_user ? &user : NULL, sentence) != 0) {
+    if (load_files(&tls, config, group, owner, sentence) != 0) {
         add_reason(out_reason, sentence);
     } else {
         verdict = server_tls_judge(&tls, config, now_ms, sentence);

@@ -168,17 +168,20 @@ int settings_options_parse(const struct settings_program *program, int argc, cha
                            void *options, char *out_reason)
 {
     struct settings_options *asked = options;
-    int used = 0;
+    bool has_words = false;
 
     asked->config_none = program->file;
-    if (program->take_words != NULL && argc > 1 && argv[1][0] != '-' &&
-        program->take_words(argc, argv, options, &used, out_reason) != 0) {
-        return SETTINGS_REFUSED;
-    }
-    for (int i = 1 + used; i < argc; i++) {
+    for (int i = 1; i < argc; i++) {
         const char *value;
         const struct settings_option *row = find_row(program, argv[i], &value);
 
+        if (row == NULL && program->take_word != NULL && argv[i][0] != '-') {
+            if (program->take_word(options, argv[i], out_reason) != 0) {
+                return SETTINGS_REFUSED;
+            }
+            has_words = true;
+            continue;
+        }
         if (row == NULL) {
             return refuse_unknown(program, argv[i], out_reason);
         }
@@ -195,7 +198,11 @@ int settings_options_parse(const struct settings_program *program, int argc, cha
             if (value != NULL && take_preset(program, &source, asked, value) != 0) {
                 return SETTINGS_REFUSED;
             }
-            asked->action = row->action;
+            if (row->is_flag) {
+                *(bool *)(void *)((char *)options + row->offset) = true;
+            } else {
+                asked->action = row->action;
+            }
             continue;
         }
         if (value == NULL && i + 1 < argc) {
@@ -209,7 +216,10 @@ int settings_options_parse(const struct settings_program *program, int argc, cha
             return rc;
         }
     }
-    if (program->take_words != NULL && used == 0 && asked->action == SETTINGS_RUN) {
+    if (has_words && program->check_words(options, out_reason) != 0) {
+        return SETTINGS_REFUSED;
+    }
+    if (program->take_word != NULL && !has_words && asked->action == SETTINGS_RUN) {
         struct settings_source source = {.name = "command line", .reason = out_reason};
 
         return settings_refuse(&source, "say what to do: %s; see %s --help", program->words,
@@ -233,7 +243,7 @@ const char *settings_options_file(const struct settings_options *options)
 static void print_help(const struct settings_program *program, FILE *out)
 {
     (void)fprintf(out, "usage: %s %s[OPTION]...\n\n%s\n", program->name,
-                  program->take_words != NULL ? "COMMAND " : "", program->about);
+                  program->take_word != NULL ? "COMMAND " : "", program->about);
     for (size_t i = 0; i < row_count(program); i++) {
         const struct settings_option *row = row_at(program, i);
         char left[32];

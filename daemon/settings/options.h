@@ -65,6 +65,7 @@ struct settings_option {
                                 those of the file */
     enum settings_path path; /* whether the value of the key is a path, which is made absolute */
     size_t offset;           /* without a key: of a const char * in the struct of options */
+    bool is_flag;            /* an option without a value that sets the bool at `offset` */
     enum settings_action action; /* of an option without a value */
     const char *help;            /* NULL: not in the help */
     /*
@@ -91,10 +92,13 @@ struct settings_program {
     const struct settings_preset *presets; /* ends with a row of NULL; NULL: none */
     const char *markdown; /* what stands above the keys in the Markdown reference */
     const char *example;  /* what stands above the keys in the example file */
-    /* Reads the words that stand before the options, if the first argument is no option. *out_used
-     * gets their number. Returns 0, or SETTINGS_REFUSED with a sentence. A program without such
-     * words has NULL. */
-    int (*take_words)(int argc, char *const argv[], void *options, int *out_used, char *out_reason);
+    /* Takes a word of the command line, an argument that is no option and no value of one. Words
+     * and options may stand in any order. Returns 0, or SETTINGS_REFUSED with a sentence. A program
+     * without such words has NULL. */
+    int (*take_word)(void *options, const char *word, char *out_reason);
+    /* Checks, if there were words, that all are there and that the flags belong to them. As above.
+     */
+    int (*check_words)(const void *options, char *out_reason);
     const char *words;   /* what they may be, for the sentence if there are none and no option asks
                             for text */
     size_t config_bytes; /* of the struct of the configuration */

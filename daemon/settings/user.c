@@ -45,3 +45,21 @@ int settings_become_user(const struct settings_user *user, char *out_reason)
     }
     return rc;
 }
+
+int settings_become_checked(const struct settings_user *user, char *out_owner, char *out_reason)
+{
+    struct privilege_user found;
+
+    out_owner[0] = '\0';
+    if (!privilege_is_root()) {
+        return 0;
+    }
+    bool is_found = user->name[0] != '\0'
+                        ? privilege_look_up("user", user->name, &found, out_reason) == 0
+                        : privilege_find_owner(user->directory, &found, out_owner);
+    if (!is_found) {
+        return 0;
+    }
+    found.admin_group = user->admin_group;
+    return privilege_drop(&found, out_reason);
+}

@@ -30,3 +30,13 @@ int settings_check_user(const struct settings_user *user, char *out_reason);
  * change, and the process must end. Both write a sentence to out_reason (SETTINGS_REASON_BYTES).
  */
 int settings_become_user(const struct settings_user *user, char *out_reason);
+
+/*
+ * For --check-config by root: becomes whom the program will run as, so that what this user cannot
+ * read cannot be read by the check. That is the user of the key or, if the key is not set, the
+ * owner of `directory`, because a service manager may start the program as a user that the
+ * configuration does not name. Then `out_owner` (PRIVILEGE_NAME_BYTES) gets the owner's name, else
+ * "". If there is no such user, the process keeps its user: settings_check_user says what is wrong.
+ * Returns 0, or -ERR_SYSTEM with a sentence in out_reason (REASON_BYTES).
+ */
+int settings_become_checked(const struct settings_user *user, char *out_owner, char *out_reason);

@@ -14,6 +14,8 @@ import pytest
 
 import conftest
 import hearsay_wire as wire
+import hub_cluster
+from test_gateway import open_folder  # noqa: F401 (a fixture)
 
 
 @pytest.fixture
@@ -344,6 +346,43 @@ def test_users_that_cannot_be(tmp_path, name, key, user, why):
                           capture_output=True, text=True, timeout=wire.PATIENCE, check=False)
     assert done.returncode == 2 and why in done.stderr and f"`{key} = {user}`" in done.stderr.replace(
         f"`{user}` (`{key}`)", f"`{key} = {user}`"), done.stderr
+
+
+def test_the_bridge_opens_its_certificate(open_folder):  # noqa: F811
+    """As the user of the service: each file that this user cannot read is named, and files that do not fit."""
+    if not os.access(BRIDGE, os.X_OK):
+        pytest.skip("hearsay-bridge is not built")
+    is_root = os.geteuid() == 0
+    user = pwd.getpwnam("daemon") if is_root else pwd.getpwuid(os.geteuid())
+    folder = pathlib.Path(open_folder)
+    for name in ("lobby", "cafe"):
+        hub_cluster.make_certificate(open_folder, "host", name)
+    for name in ("lobby.pem", "lobby.key", "cafe.key", "ca.pem"):
+        os.chown(folder / name, user.pw_uid, -1)
+    (folder / "state").mkdir()
+    os.chown(folder / "state", user.pw_uid, -1)
+    lines = {"cert": "lobby.pem", "key": "lobby.key", "ca": "ca.pem"}
+
+    def checked(with_user=True):
+        text = "[bridge]\nnats = tls://127.0.0.1:4222\n" + "".join(f"{k} = {folder}/{v}\n" for k, v in lines.items())
+        text += f"state = {folder}/state\n" + (f"user = {user.pw_name}\n" if with_user else "") + "[host lobby]\n"
+        (folder / "t.conf").write_text(text, encoding="utf-8")
+        done = subprocess.run([BRIDGE, "--config", folder / "t.conf", "--check-config"], capture_output=True,
+                              text=True, timeout=wire.PATIENCE, check=False)
+        return done.returncode, done.stderr
+    assert checked() == (0, "")
+    lines["key"] = "cafe.key"
+    code, err = checked()
+    assert code == 2 and "see `cert`, `key` and `ca`" in err, err
+    lines["key"] = "none.key"
+    (folder / "ca.pem").chmod(0)
+    code, err = checked()
+    assert code == 2 and [line.split(": ", 2)[2] for line in err.splitlines()] == [
+        f"`key`: {folder}/none.key cannot be read by user {user.pw_name}: No such file or directory",
+        f"`ca`: {folder}/ca.pem cannot be read by user {user.pw_name}: Permission denied"], err
+    assert "t.conf:4: `key`" in err and "t.conf:5: `ca`" in err, err
+    if is_root:  # a service manager may start the program as a user that the file does not name
+        assert f"ca.pem cannot be read by user {user.pw_name}: " in checked(with_user=False)[1]
 
 
 @pytest.mark.parametrize("comment", ["# a comment", "; a comment", "\t;"])

@@ -16,6 +16,19 @@ from test_prometheus import parse
 from web_runner import make_web  # noqa: F401 (a fixture)
 
 FOLDER = os.path.join(wire.ROOT, "contrib", "prometheus")
+PAGE = os.path.join(wire.ROOT, "docs", "operations", "monitoring.md")
+BRIDGE = os.environ.get("HEARSAY_BRIDGE", "")
+# A bridge of an access point with a hood that is a reader, too; no hub is there.
+BRIDGE_LINES = """[bridge]
+nats = nats://127.0.0.1:9
+name = ap
+state = {0}
+server = {0}/none.sock
+[host lobby]
+hood = campus
+[reader]
+hosts = cafe
+"""
 RULES, TESTS, DASHBOARD = "hearsay.rules.yml", "hearsay.rules.test.yml", "hearsay-dashboard.json"
 # Those that a daemon without TLS and without reports does not have.
 ABSENT = {"hearsay_certificate_not_after_timestamp_seconds", "hearsay_host_hides_withheld_total"}
@@ -46,8 +59,26 @@ def promtool(*args):
 
 
 @pytest.fixture
+def of_bridge(tmp_path):
+    """The metrics of hearsay-bridge with their labels."""
+    if not BRIDGE:
+        pytest.skip("built without hearsay-bridge")
+    config = tmp_path / "bridge.conf"
+    config.write_text(BRIDGE_LINES.format(tmp_path))
+    with subprocess.Popen([BRIDGE, "run", "--config", config], stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert any("ready: " in line for line in process.stderr)
+            text = subprocess.run([BRIDGE, "status", "--metrics", "--config", config], stdout=subprocess.PIPE,
+                                  text=True, timeout=wire.PATIENCE, check=True).stdout
+        finally:
+            process.terminate()
+            process.communicate(timeout=wire.PATIENCE)
+    return parse(text)[0].keys()
+
+
+@pytest.fixture
 def figures(make_web):  # noqa: F811
-    """Of both programs: the metrics with their labels."""
+    """Of hearsayd and hearsay-web: the metrics with their labels."""
     web = make_web("listen = 127.0.0.3:0 metrics\n")
     port = int(web.wait_log(r"listening on 127\.0\.0\.3:(\d+) metrics").group(1))
     own = web.gateway.daemon
@@ -61,8 +92,21 @@ def figures(make_web):  # noqa: F811
 def test_every_figure_exists(figures):
     names = {metric for metric, _ in figures} | ABSENT
     for file in (RULES, TESTS, DASHBOARD):
-        for name in re.findall(r"\bhearsay_[a-z_]+", read(file)):
+        for name in re.findall(r"\bhearsay_(?!bridge_)[a-z_]+", read(file)):
             assert name in names, f"{file}: {name}"
+
+
+def test_every_figure_of_the_bridge_exists_and_is_described(of_bridge):
+    names = {metric for metric, _ in of_bridge}
+    for file in (RULES, TESTS, DASHBOARD):
+        for name in re.findall(r"\bhearsay_bridge_[a-z_]+", read(file)):
+            assert name in names, f"{file}: {name}"
+    with open(PAGE, encoding="utf-8") as file:
+        section = file.read().split("### Figures of the bridge\n")[1].split("\n#")[0]
+    rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    described = re.findall(r"`([a-z_]+)`(\*?)", " ".join(rows))
+    offered = {(metric.removeprefix("hearsay_bridge_"), "*" if labels else "") for metric, labels in of_bridge}
+    assert sorted(described) == sorted(offered)
 
 
 def test_every_label_exists(figures):
@@ -81,7 +125,7 @@ def test_every_label_exists(figures):
 
 def test_every_figure_is_used(figures):
     """Each series costs storage: what no alert and no panel uses is not offered, but for a few."""
-    used = re.findall(r"\bhearsay_[a-z_]+", " ".join([read(RULES), read(DASHBOARD)]))
+    used = re.findall(r"\bhearsay_(?!bridge_)[a-z_]+", " ".join([read(RULES), read(DASHBOARD)]))
     bases = {re.sub("_(bucket|sum|count)$", "", name) for name in used}
     offered = {re.sub("_(bucket|sum|count)$", "", metric) for metric, _ in figures}
     assert {name for name in offered - bases if name.startswith("hearsay_")} == FOR_PEOPLE

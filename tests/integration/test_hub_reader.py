@@ -3,6 +3,7 @@
 sent by hand, with the certificate of its access point."""
 
 import base64
+import calendar
 import collections
 import contextlib
 import json
@@ -589,3 +590,77 @@ def test_a_page_goes_to_the_askers_inbox_only(hub, reader, owner):
         nats.publish("r.ap1", ask, f"o.{shard_of('ap1')}.ap1.77")
         page(nats, kind=letters.WORDS)  # asked later, answered later
     assert words(hub) == before
+
+
+def status_text(site):
+    """What `status` says, without its line breaks."""
+    return " ".join(site.bridge.status().split())
+
+
+def test_status_says_since_when_an_access_point_is_silent(hub, reader, owner):
+    def silence():
+        return int(re.search(r'^hearsay_bridge_reader_silent_seconds{host="ap1"} (\d+)$',
+                             reader.bridge.status("--metrics"), re.M)[1])
+    wait_until(lambda: "silent its access point has never written" in status_text(reader), "a host without a head")
+    before = time.time()
+    owner.head()
+    owner.settle()
+    after = time.time()
+    wait_until(lambda: "silent" not in status_text(reader), "the head")
+    found = wait_until(lambda: re.search("silent its access point, since ([-0-9: ]+ UTC): it is off", status_text(reader)), "the time")
+    since = calendar.timegm(time.strptime(found[1], "%Y-%m-%d %H:%M:%S UTC"))
+    assert int(before) <= since <= after
+    wait_until(lambda: silence() > 1, "the metric")
+    assert max(map(len, reader.bridge.status().splitlines())) <= 60
+    reader.bridge.stop()
+    reader.bridge.start()
+    wait_until(lambda: f"silent its access point, since {found[1]}:" in status_text(reader), "the same time after a start")
+    owner.head()
+    owner.settle()
+    wait_until(lambda: "silent" not in status_text(reader), "the next head")
+
+
+def test_status_says_why_a_reader_is_behind(hub, reader, owner, rng):
+    wait_until(lambda: "has all that the hub has" in status_text(reader), "the reader")
+    reader.daemon.stop()
+    owner.message(rng.randbytes(16))
+    owner.settle()
+    wait_until(lambda: "ap1: behind why hearsayd here is away" in status_text(reader), "hearsayd is away")
+    reader.bridge.stop()
+    with hub.connect("reader") as nats:
+        nats.api("STREAM.DELETE.o")
+    try:
+        reader.daemon.start()
+        reader.bridge.start()
+        wait_until(lambda: "ap1: behind why the hub says: stream not found; run setup-hub" in status_text(reader), "no stream")
+    finally:
+        hub.make_streams()
+    wait_until(lambda: "has all that the hub has" in status_text(reader), "the streams")
+
+
+def test_a_host_that_hearsayd_does_not_have_is_named_once(hub, reader, owner):
+    """And again when it is another reason. hearsayd is asked each second meanwhile, and counts its refusals."""
+    del hub, owner
+    reader.stop()
+    with open(reader.bridge.config, "a", encoding="utf-8") as file:
+        file.write("hosts = ap2\n")
+    reader.daemon.start()
+    begin = len(reader.bridge.log)
+    reader.bridge.start()
+
+    def refusals():
+        with reader.daemon.administrator() as operator:
+            return sum(figure.value for figure in operator.call(pb.Stats()).figures
+                       if figure.name.startswith("refused/") and figure.name.endswith("/requests_total"))
+    wait_until(lambda: refusals() >= 4, "several questions")
+    said = [line for line in reader.bridge.log[begin:] if "host ap2: " in line]
+    assert len(said) == 1 and "hearsayd does not serve it to this bridge: " in said[0], said
+    assert re.search("ap2: behind why hearsayd here does not serve it: .*ap2", status_text(reader))
+    assert "reader_current 1\n" in reader.bridge.status("--metrics")
+    assert reader.bridge.run("status").returncode == 1
+    with open(reader.daemon.config_file, "a", encoding="utf-8") as file:
+        file.write("[host ap2]\nrole = replica\n")
+    reader.daemon.restart()
+    reader.bridge.wait_log("host ap2: hearsayd serves it now", begin)
+    wait_until(lambda: reader.bridge.status().count("has all that the hub has") == 2, "both hosts")
+    assert sum("does not serve it" in line for line in reader.bridge.log[begin:]) == 1

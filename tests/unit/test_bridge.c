@@ -95,6 +95,59 @@ TEST(test_commands)
     assert_int_equal(parse_words(2, take, &options), SETTINGS_REFUSED);
 }
 
+/* Words and options stand in any order. */
+TEST(test_the_order_of_a_command_line)
+{
+    char *orders[][7] = {
+        {"hearsay-bridge", "take", "lobby", "--config", "F", "--now"},
+        {"hearsay-bridge", "take", "--now", "lobby", "--config", "F"},
+        {"hearsay-bridge", "--config", "F", "take", "--now", "lobby"},
+        {"hearsay-bridge", "--now", "--config=F", "take", "lobby"},
+    };
+    char *status[] = {"hearsay-bridge", "status", "--config", "F", "--metrics"};
+    char *setup[] = {"hearsay-bridge", "--age", "3d", "setup-hub", "--disk", "1G", "--print"};
+    static const struct {
+        char *words[5];
+        const char *sentence;
+    } wrong[] = {
+        {{"hearsay-bridge", "status", "--now"}, "--now is an option of take, and not of status"},
+        {{"hearsay-bridge", "--print", "forget", "a"}, "--print is an option of setup-hub"},
+        {{"hearsay-bridge", "status", "lobby"}, "`lobby` is one word too many"},
+        {{"hearsay-bridge", "take", "a", "b"}, "`b` is one word too many"},
+        {{"hearsay-bridge", "take", "--now"}, "take needs the name of a host"},
+        {{"hearsay-bridge", "forget", "Lobby"}, "forget needs the name of a host"},
+        {{"hearsay-bridge", "--now"}, "say what to do"},
+        {{"hearsay-bridge", "take", "a", "--now=1"}, "--now: takes no value"},
+    };
+    struct bridge_options options;
+
+    for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++) {
+        int count = 0;
+
+        while (orders[i][count] != NULL) {
+            count++;
+        }
+        assert_int_equal(parse_words(count, orders[i], &options), 0);
+        assert_true(options.command == BRIDGE_TAKE && options.is_now);
+        assert_string_equal(options.host, "lobby");
+        assert_string_equal(options.common.config, "F");
+    }
+    assert_int_equal(parse_words(5, status, &options), 0);
+    assert_true(options.command == BRIDGE_STATUS && options.prints_metrics);
+    assert_int_equal(parse_words(7, setup, &options), 0);
+    assert_true(options.command == BRIDGE_SETUP_HUB && options.is_dry);
+    assert_string_equal(options.age, "3d");
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        int count = 0;
+
+        while (count < 5 && wrong[i].words[count] != NULL) {
+            count++;
+        }
+        assert_int_equal(parse_words(count, (char **)wrong[i].words, &options), SETTINGS_REFUSED);
+        assert_non_null(strstr(reason, wrong[i].sentence));
+    }
+}
+
 TEST(test_a_cursor_survives_and_damage_is_seen)
 {
     struct cursor cursor = {.store_id = {9, 8, 7}, .seq = UINT64_MAX, .term = 3, .head = 12};

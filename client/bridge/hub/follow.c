@@ -17,11 +17,13 @@ enum {
     EXPIRES_S = 20,
     HEARTBEAT_S = 5,
     SILENCE_MS = 3 * HEARTBEAT_S * 1000,
-    BEATS = 2,        /* so many heartbeats without a message between them: there is none */
-    HEADS_STUCK = 2,  /* so many heads without one that came: the consumer is stuck */
-    UNUSED_S = 60,    /* then the server drops the consumer */
-    ACK_WORDS = 9,    /* $JS.ACK.STREAM.CONSUMER.DELIVERED.SEQ.NUMBER.TIME.PENDING */
-    NUMBER_BYTES = 24 /* a dot and a number */
+    BEATS = 2,         /* so many heartbeats without a message between them: there is none */
+    HEADS_STUCK = 2,   /* so many heads without one that came: the consumer is stuck */
+    ERROR_BYTES = 192, /* of a sentence with what the hub says */
+    UNUSED_S = 60,     /* then the server drops the consumer */
+    ACK_WORDS = 9,     /* $JS.ACK.STREAM.CONSUMER.DELIVERED.SEQ.NUMBER.TIME.PENDING */
+    NUMBER_BYTES = 24, /* a dot and a number */
+    NS_PER_S = 1000000000
 };
 
 enum follow_state {
@@ -55,6 +57,7 @@ struct follow {
     unsigned beats;    /* heartbeats since the last message, or since messages were asked for */
     unsigned silent;   /* heartbeats since the last message */
     uint64_t stuck;    /* so many of them are too many; 0: no message need come */
+    char error[ERROR_BYTES]; /* why there is no consumer; "": nothing is known to be wrong */
 };
 
 static void make_consumer(struct follow *follow);
@@ -88,6 +91,22 @@ static void begin_again(struct follow *follow)
     make_consumer(follow);
 }
 
+/* Keeps why the hub has made no consumer. */
+static void note_error(struct follow *follow, enum wire_outcome outcome,
+                       const struct wire_message *message)
+{
+    struct ack ack;
+
+    if (outcome == WIRE_ANSWERED && ack_read(message->data, message->size, &ack) && ack.code != 0) {
+        (void)snprintf(follow->error, sizeof(follow->error), "the hub says: %s%s", ack.text,
+                       strstr(ack.text, "stream not found") != NULL ? "; run setup-hub" : "");
+    } else {
+        (void)snprintf(follow->error, sizeof(follow->error),
+                       "the hub does not answer: it has no streams (run setup-hub), no quorum, or "
+                       "no right for this certificate");
+    }
+}
+
 static void on_made(void *context, uint64_t tag, enum wire_outcome outcome,
                     const struct wire_message *message)
 {
@@ -104,11 +123,13 @@ static void on_made(void *context, uint64_t tag, enum wire_outcome outcome,
         json_unpack(answer, "{s:s, s:I}", "name", &name, "num_pending", &pending) != 0 ||
         strlen(name) >= sizeof(follow->consumer)) {
         json_decref(answer);
+        note_error(follow, outcome, message);
         try_later(follow, RETRY_MS);
         return;
     }
     (void)snprintf(follow->consumer, sizeof(follow->consumer), "%s", name);
     json_decref(answer);
+    follow->error[0] = '\0';
     if (follow->checks_place && pending == 0) {
         begin_again(follow); /* not even the last message that was taken is there */
         return;
@@ -228,6 +249,7 @@ static void take_state(struct follow *follow, const struct wire_message *message
                                    .data = message->data,
                                    .size = message->size,
                                    .seq = place->seq,
+                                   .stored_s = (int64_t)(place->time_ns / NS_PER_S),
                                    .is_last = place->pending == 0};
     bool is_old = false;
 
@@ -410,12 +432,26 @@ void follow_parted(struct follow *follow)
     wire_forget(follow->wire, follow);
     (void)uv_timer_stop(&follow->timer);
     follow->state = FOLLOW_AWAY;
+    follow->error[0] = '\0';
     follow->is_caught_up = false;
 }
 
 bool follow_is_caught_up(const struct follow *follow)
 {
     return follow->is_caught_up;
+}
+
+void follow_explain(const struct follow *follow, char *out, size_t room)
+{
+    uint64_t left = follow->owed > follow->number ? follow->owed - follow->number : 0;
+
+    if (follow->error[0] != '\0') {
+        (void)snprintf(out, room, "%s", follow->error);
+    } else if (follow->state < FOLLOW_READY) {
+        (void)snprintf(out, room, "the hub is asked for what it has");
+    } else {
+        (void)snprintf(out, room, "%" PRIu64 " states of the hub are still to come", left);
+    }
 }
 
 static void on_closed(uv_handle_t *handle)

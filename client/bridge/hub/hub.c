@@ -177,6 +177,48 @@ static void print_decisions(const struct follower *follower, FILE *out)
     }
 }
 
+/* Whether hearsayd has said last that it does not serve the host, for example that it has none of
+ * this name. */
+static bool is_refused(const struct follower *follower)
+{
+    return words_error(follower->words)[0] != '\0';
+}
+
+static bool has_all(const struct follower *follower)
+{
+    return reader_is_whole(follower->reader) && !is_refused(follower);
+}
+
+/* Why it is behind, and since when its access point is silent. */
+static void print_reasons(const struct follower *follower, FILE *out)
+{
+    const struct reader *reader = follower->reader;
+    char why[READER_WHY_BYTES];
+    char since[TEXT_TIME_BYTES];
+    int64_t since_s;
+
+    if (is_refused(follower)) {
+        text_print(out, "    why", "hearsayd here does not serve it: %s",
+                   words_error(follower->words));
+    } else if (!reader_is_current(reader)) {
+        reader_explain(reader, why);
+        text_print(out, "    why", "%s", why);
+    }
+    if (reader_silent_ms(reader, &since_s) == 0) {
+        return;
+    }
+    if (since_s == 0) {
+        text_print(out, "    silent", "its access point has never written to the hub");
+        return;
+    }
+    text_time(since_s, since);
+    text_print(
+        out, "    silent",
+        "its access point, since %s: it is off, its bridge does not run, or it does not reach "
+        "the hub",
+        since);
+}
+
 void hub_print_status(const struct hub *hub, FILE *out)
 {
     if (hub->shared.near == NULL) {
@@ -188,9 +230,11 @@ void hub_print_status(const struct hub *hub, FILE *out)
         const struct follower *follower = &hub->followers[i];
 
         (void)fprintf(out, "  %.40s: %s\n", reader_host(follower->reader),
-                      reader_is_whole(follower->reader)     ? "has all that the hub has"
-                      : reader_is_current(follower->reader) ? "without what has no room"
-                                                            : "behind");
+                      has_all(follower) ? "has all that the hub has"
+                      : reader_is_current(follower->reader) && !is_refused(follower)
+                          ? "without what has no room"
+                          : "behind");
+        print_reasons(follower, out);
         if (reader_not_compared_since(follower->reader) != 0) {
             char since[TEXT_TIME_BYTES];
 
@@ -228,10 +272,23 @@ bool hub_has_trouble(const struct hub *hub)
     for (size_t i = 0; hub->shared.near != NULL && i < hub->config->reader_count; i++) {
         const struct reader *reader = hub->followers[i].reader;
 
-        has_trouble = has_trouble || reader_no_room(reader) > 0 || reader_beyond(reader) > 0 ||
+        has_trouble = has_trouble || is_refused(&hub->followers[i]) || reader_no_room(reader) > 0 ||
+                      reader_beyond(reader) > 0 ||
                       bridge_is_overdue(reader_not_compared_since(reader));
     }
     return has_trouble;
+}
+
+static void print_silence(const struct hub *hub, FILE *out)
+{
+    (void)fputs("# TYPE hearsay_bridge_reader_silent_seconds gauge\n", out);
+    for (size_t i = 0; i < hub->config->reader_count; i++) {
+        const struct reader *reader = hub->followers[i].reader;
+        int64_t since_s;
+
+        (void)fprintf(out, "hearsay_bridge_reader_silent_seconds{host=\"%s\"} %" PRIu64 "\n",
+                      reader_host(reader), reader_silent_ms(reader, &since_s) / 1000);
+    }
 }
 
 void hub_print_metrics(const struct hub *hub, FILE *out)
@@ -257,13 +314,14 @@ void hub_print_metrics(const struct hub *hub, FILE *out)
         words += words_total(hub->followers[i].words);
         waiting += words_waiting(hub->followers[i].words, &since_ms);
         not_kept += reader_not_kept(hub->followers[i].reader);
-        current += reader_is_whole(hub->followers[i].reader);
+        current += has_all(&hub->followers[i]);
         no_room += reader_no_room(hub->followers[i].reader);
         compared += reader_not_compared_since(hub->followers[i].reader) == 0;
         alarms += reader_beyond(hub->followers[i].reader) > 0;
         left_out += reader_left_out(hub->followers[i].reader);
     }
     text_metric(out, "reader_hosts", "gauge", hub->config->reader_count);
+    print_silence(hub, out);
     text_metric(out, "reader_current", "gauge", current);
     text_metric(out, "reader_left_out_total", "counter", left_out);
     text_metric(out, "reader_no_room", "gauge", no_room);

@@ -162,6 +162,8 @@ bool state_decode(const uint8_t *bytes, size_t size, struct arena *arena,
  * out, counted, and named in the log.
  */
 
+enum { QUEUE_ERROR_BYTES = 256 };
+
 /* What waits. */
 struct queue_item {
     struct state state;
@@ -192,6 +194,7 @@ struct queue {
     struct arena arena;
     uv_timer_t retry;
     struct log_gate gate;
+    char error[QUEUE_ERROR_BYTES]; /* why hearsayd took nothing of the last Apply; "": it did */
 };
 
 /* `near`, `host` and `events` are borrowed. */
@@ -224,8 +227,9 @@ struct follow_message {
     const char *subject;
     const uint8_t *data;
     size_t size;
-    uint64_t seq; /* in the stream */
-    bool is_last; /* there are no others now */
+    uint64_t seq;     /* in the stream */
+    int64_t stored_s; /* when the stream got it, by a server's clock */
+    bool is_last;     /* there are no others now */
 };
 
 struct follow_events {
@@ -265,6 +269,9 @@ void follow_restart(struct follow *follow); /* all comes once more */
 
 /* Whether nothing is known to be missing. */
 bool follow_is_caught_up(const struct follow *follow);
+
+/* Of a follower that is not caught up: what it waits for, in words. */
+void follow_explain(const struct follow *follow, char *out, size_t room);
 
 /* Closes the handles; the memory goes when the loop has closed them. NULL is fine. */
 void follow_stop(struct follow *follow);
@@ -389,6 +396,18 @@ const char *reader_host(const struct reader *reader);
 bool reader_is_current(const struct reader *reader);
 bool reader_is_whole(const struct reader *reader);
 
+/* Of a reader that is not current: why, in words. */
+enum { READER_WHY_BYTES = 320 };
+void reader_explain(const struct reader *reader, char *out);
+
+/*
+ * How long no head of the owner has come, although the hub is there; 0: one has come, or the time
+ * is too short to tell. *out_since_s: when the hub stored the last one, by a server's clock; 0: the
+ * hub has none. The time counts from the start or from the connection to the hub, because nobody
+ * else knows whether the clocks agree.
+ */
+uint64_t reader_silent_ms(const struct reader *reader, int64_t *out_since_s);
+
 /* The owner has got the digest that it had asked this reader for. Since when, by the wall clock in
  * seconds, no digest went to the owner, though the connection to the hub or a server of it was
  * away; 0: one did. Until then the reader asks the owner to compare, at each of its heads. */
@@ -478,5 +497,10 @@ void words_free(struct words *words);
 
 /* How many decisions wait for the owner, and since when, by the clock of hearsayd; 0: none does. */
 uint32_t words_waiting(const struct words *words, int64_t *out_since_ms);
+
+/* Why hearsayd does not serve the host to the bridge, for example because its configuration has no
+ * such host; "": it does, or is away. */
+enum { WORDS_ERROR_BYTES = sizeof(((struct hearsay_error *)0)->sentence) };
+const char *words_error(const struct words *words);
 
 uint64_t words_total(const struct words *words); /* that went to the hub */

@@ -77,6 +77,7 @@ static void try_later(struct queue *queue, const char *why)
 {
     uint64_t withheld;
 
+    (void)snprintf(queue->error, sizeof(queue->error), "%s", why);
     if (log_gate_opens(&queue->gate, (int64_t)(uv_hrtime() / 1000000), &withheld)) {
         log_warning("host %s: hearsayd does not take what the hub has: %s; trying on", queue->host,
                     why);
@@ -94,6 +95,7 @@ static void on_applied(void *context, const struct hearsay_reply *reply,
 
     queue->sent = 0;
     if (reply != NULL) {
+        queue->error[0] = '\0';
         if (sent >= queue->span && 2 * sent <= LIMIT_CHANGES) {
             queue->span = 2 * sent;
         }

@@ -14,7 +14,8 @@
 
 enum {
     QUEUE_BUSY = 2 * FOLLOW_BATCH, /* then followers ask for nothing more */
-    ARENA_BYTES = 4 * 1024 * 1024
+    ARENA_BYTES = 4 * 1024 * 1024,
+    SILENT_HEADS = 3 /* so many heads have not come: the owner is silent */
 };
 
 enum { OF_STATES, OF_RULES, OF_WORDS, OF_RULE_WORDS, FOLLOWS };
@@ -42,6 +43,9 @@ struct reader {
     uint64_t head_at_ms;          /* steady_ms when the head came */
     int64_t not_compared_since_s; /* wall clock; 0: compared since the last interruption */
     uint64_t heads;               /* of the owner, ever */
+    uint64_t head_seq;            /* of the last head in the stream; 0: there was none */
+    int64_t head_stored_s;        /* when the hub stored it, by a server's clock */
+    uint64_t heard_at_ms;         /* steady_ms of the last new head, or of the connection */
     struct log_gate odd_gate;
 };
 
@@ -247,6 +251,10 @@ static void take_head(struct reader *reader, const struct follow_message *messag
         reader->head_ms = letter.head.as_of_ms;
         reader->head_at_ms = steady_ms();
         reader->heads++;
+        reader->heard_at_ms =
+            message->seq != reader->head_seq ? reader->head_at_ms : reader->heard_at_ms;
+        reader->head_seq = message->seq;
+        reader->head_stored_s = message->stored_s;
     }
 }
 
@@ -518,6 +526,7 @@ int reader_new(const struct reader_shared *shared, const char *host, struct read
 
 void reader_joined(struct reader *reader)
 {
+    reader->heard_at_ms = steady_ms();
     for (size_t i = 0; i < FOLLOWS; i++) {
         follow_joined(reader->parts[i].follow);
     }
@@ -593,6 +602,42 @@ bool reader_is_current(const struct reader *reader)
         is_current = is_current && follow_is_caught_up(reader->parts[i].follow);
     }
     return is_current;
+}
+
+void reader_explain(const struct reader *reader, char *out)
+{
+    if (!wire_is_joined(reader->shared.wire)) {
+        (void)snprintf(out, READER_WHY_BYTES, "there is no connection to the hub");
+        return;
+    }
+    if (!near_is_up(reader->shared.near)) {
+        (void)snprintf(out, READER_WHY_BYTES, "hearsayd here is away");
+        return;
+    }
+    if (reader->queue.error[0] != '\0') {
+        (void)snprintf(out, READER_WHY_BYTES, "hearsayd here does not take what the hub has: %s",
+                       reader->queue.error);
+        return;
+    }
+    for (size_t i = 0; i < FOLLOWS; i++) {
+        if (!follow_is_caught_up(reader->parts[i].follow)) {
+            follow_explain(reader->parts[i].follow, out, READER_WHY_BYTES);
+            return;
+        }
+    }
+    (void)snprintf(out, READER_WHY_BYTES, "%zu states wait for hearsayd here", reader->queue.count);
+}
+
+uint64_t reader_silent_ms(const struct reader *reader, int64_t *out_since_s)
+{
+    uint64_t silent_ms = steady_ms() - reader->heard_at_ms;
+
+    *out_since_s = reader->head_stored_s;
+    return wire_is_joined(reader->shared.wire) &&
+                   follow_is_caught_up(reader->parts[OF_STATES].follow) &&
+                   silent_ms > SILENT_HEADS * bridge_head_ms()
+               ? silent_ms
+               : 0;
 }
 
 bool reader_is_whole(const struct reader *reader)

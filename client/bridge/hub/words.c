@@ -2,6 +2,7 @@
 #include "client/bridge/hub/inner.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "client/bridge/wire/subject.h"
 #include "core/base/err.h"
@@ -36,7 +37,8 @@ struct words {
     int64_t since_ms; /* when the oldest of them was made */
     struct word *on_way;
     uint64_t total;
-    struct log_gate gate; /* of that the hub does not take words */
+    struct log_gate gate;          /* of that the hub does not take words */
+    char error[WORDS_ERROR_BYTES]; /* why hearsayd does not say what waits; "": it does */
 };
 
 static void read_feed(struct words *words, uint32_t wait_ms);
@@ -222,6 +224,16 @@ static void take_page(struct words *words, const struct hearsay_changed *changed
     read_feed(words, changed->more ? 0 : WAIT_MS);
 }
 
+/* Once for each reason: hearsayd is asked again each second. */
+static void note_error(struct words *words, const char *why)
+{
+    if (strcmp(words->error, why) != 0) {
+        (void)snprintf(words->error, sizeof(words->error), "%s", why);
+        log_warning("host %s: hearsayd does not serve it to this bridge: %s; trying on",
+                    reader_host(words->reader), why);
+    }
+}
+
 static void on_changed(void *context, const struct hearsay_reply *reply,
                        const struct hearsay_error *error)
 {
@@ -230,11 +242,14 @@ static void on_changed(void *context, const struct hearsay_reply *reply,
     words->is_asking = false;
     if (reply == NULL) {
         if (near_is_up(words->shared.near)) {
-            log_warning("host %s: hearsayd does not say which decisions wait for the owner: %s",
-                        reader_host(words->reader), error->sentence);
+            note_error(words, error->sentence);
             read_later(words, RETRY_MS);
         }
         return;
+    }
+    if (words->error[0] != '\0') {
+        words->error[0] = '\0';
+        log_info("host %s: hearsayd serves it now", reader_host(words->reader));
     }
     words->waiting = reply->response.changed.waiting;
     words->since_ms = reply->response.changed.waiting_since_ms;
@@ -317,6 +332,11 @@ void words_free(struct words *words)
         free(word);
     }
     free(words);
+}
+
+const char *words_error(const struct words *words)
+{
+    return words->error;
 }
 
 uint64_t words_total(const struct words *words)

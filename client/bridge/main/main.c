@@ -73,7 +73,7 @@ static int carry_out(const struct bridge_options *options, const struct bridge_c
 static int check_config(void *config, FILE *out, char *out_reason)
 {
     (void)out;
-    return program_check_user(config, out_reason);
+    return program_check(config, out_reason);
 }
 
 int main(int argc, char **argv)

@@ -91,11 +91,32 @@ static struct settings_user user_of(const struct bridge_config *config)
                                   .directory = config->state};
 }
 
-int program_check_user(const struct bridge_config *config, char *out_reason)
+/* Loads the files as each connection to the hub does. */
+static int check_tls(const struct bridge_config *config, char *out_reason)
+{
+    natsOptions *options = NULL;
+    char error[CONNECT_ERROR_BYTES];
+
+    if (connect_options(config, &options, error) != NATS_OK) {
+        (void)reason_set(out_reason, "%s", error);
+        return SETTINGS_REFUSED;
+    }
+    natsOptions_Destroy(options);
+    return 0;
+}
+
+int program_check(const struct bridge_config *config, char *out_reason)
 {
     struct settings_user user = user_of(config);
+    char owner[PRIVILEGE_NAME_BYTES];
 
-    return settings_check_user(&user, out_reason);
+    if (settings_check_user(&user, out_reason) != 0 ||
+        settings_become_checked(&user, owner, out_reason) != 0 ||
+        bridge_config_check_files(config, config->user[0] != '\0' ? config->user : owner,
+                                  out_reason) != 0) {
+        return SETTINGS_REFUSED;
+    }
+    return check_tls(config, out_reason);
 }
 
 static int start_parts(struct program *program, char *out_reason)

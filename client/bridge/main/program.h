@@ -56,10 +56,11 @@ struct program {
 
 /*
  * Checks for --check-config that the user of the key `user` exists and can be told from root and
- * from others. Returns 0, also if the key is not set; or SETTINGS_REFUSED with a sentence in
+ * from others, and that this user can read certificate, key and CA, which must fit each other. A
+ * process of root becomes this user. Returns 0, or SETTINGS_REFUSED with a line for each error in
  * out_reason (SETTINGS_REASON_BYTES).
  */
-int program_check_user(const struct bridge_config *config, char *out_reason);
+int program_check(const struct bridge_config *config, char *out_reason);
 
 /*
  * Becomes the configured user, locks the state directory and starts all parts. `program` has room

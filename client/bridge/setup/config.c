@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/bridge/setup/config.h"
 
+#include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "client/bridge/setup/inner.h"
 #include "daemon/settings/options.h"
@@ -236,6 +238,28 @@ int bridge_config_finish(void *config, char *out_reason)
     int name = set_name(config, out_reason);
 
     return hub != 0 || hosts != 0 || hoods != 0 || name != 0 ? SETTINGS_REFUSED : 0;
+}
+
+int bridge_config_check_files(const struct bridge_config *config, const char *user,
+                              char *out_reason)
+{
+    const struct {
+        const char *key;
+        const char *path;
+    } files[] = {{"cert", config->cert}, {"key", config->key}, {"ca", config->ca}};
+    int rc = 0;
+
+    out_reason[0] = '\0';
+    for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+        struct settings_source source = source_of(config, files[i].key, out_reason);
+
+        if (files[i].path[0] != '\0' && access(files[i].path, R_OK) != 0) {
+            rc = settings_refuse(&source, "`%s`: %s cannot be read%s%s: %s", files[i].key,
+                                 files[i].path, user[0] != '\0' ? " by user " : "", user,
+                                 strerror(errno));
+        }
+    }
+    return rc;
 }
 
 void bridge_config_print(const void *printed, FILE *out)

@@ -75,6 +75,11 @@ void bridge_config_defaults(void *out_config);
  * several keys. 0, or SETTINGS_REFUSED with a line for each error. */
 int bridge_config_finish(void *config, char *out_reason);
 
+/* Checks that this process can read the files of `cert`, `key` and `ca`. `user`: how a sentence
+ * calls who it is; "": does not. 0, or SETTINGS_REFUSED with a line for each error. */
+int bridge_config_check_files(const struct bridge_config *config, const char *user,
+                              char *out_reason);
+
 /* Writes the configuration as a file. Parsing this file gives the same configuration. */
 void bridge_config_print(const void *config, FILE *out);
 

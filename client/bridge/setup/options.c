@@ -19,9 +19,12 @@ static const struct settings_option rows[] = {
      .help = "setup-hub: what a server may use, 4G"},
     {"--age", "TIME", .offset = offsetof(struct bridge_options, age),
      .help = "setup-hub: longest ttl_max and a day, 8d"},
+    {"--metrics", .is_flag = true, .offset = offsetof(struct bridge_options, prints_metrics)},
+    {"--print", .is_flag = true, .offset = offsetof(struct bridge_options, is_dry)},
+    {"--now", .is_flag = true, .offset = offsetof(struct bridge_options, is_now)},
 };
 
-static const struct {
+static const struct command {
     const char *name;
     enum bridge_command command;
     bool has_host;
@@ -37,36 +40,65 @@ static const struct {
 
 enum { COMMANDS = sizeof(commands) / sizeof(commands[0]) };
 
-/* Reads the command, as settings_program.take_words. */
-static int take_command(int argc, char *const argv[], void *own, int *out_used, char *out_reason)
+/* The command that was given. */
+static const struct command *command_of(const struct bridge_options *options)
+{
+    size_t which = 0;
+
+    while (commands[which].command != options->command) {
+        which++;
+    }
+    return &commands[which];
+}
+
+/* As settings_program.take_word: the command, and then its host. */
+static int take_word(void *own, const char *word, char *out_reason)
 {
     struct bridge_options *options = own;
     struct settings_source source = {.name = "command line", .reason = out_reason};
     size_t which = 0;
 
-    while (which < COMMANDS && strcmp(argv[1], commands[which].name) != 0) {
+    if (options->command != BRIDGE_NO_COMMAND) {
+        if (options->host != NULL || !command_of(options)->has_host) {
+            return settings_refuse(
+                &source, "`%.100s` is one word too many; see hearsay-bridge --help", word);
+        }
+        options->host = word;
+        return 0;
+    }
+    while (which < COMMANDS && strcmp(word, commands[which].name) != 0) {
         which++;
     }
     if (which == COMMANDS) {
         return settings_refuse(&source,
                                "`%.100s` is none of run, status, setup-hub, take HOST and forget "
                                "HOST; see hearsay-bridge --help",
-                               argv[1]);
+                               word);
     }
     options->command = commands[which].command;
-    *out_used = 1;
-    if (commands[which].has_host) {
-        if (argc < 3 || !settings_is_name(argv[2], strlen(argv[2]))) {
-            return settings_refuse(&source, "%s needs the name of a host: hearsay-bridge %s lobby",
-                                   argv[1], argv[1]);
-        }
-        options->host = argv[2];
-        *out_used = 2;
+    return 0;
+}
+
+/* As settings_program.check_words. */
+static int check_words(const void *own, char *out_reason)
+{
+    const struct bridge_options *options = own;
+    const struct command *command = command_of(options);
+    struct settings_source source = {.name = "command line", .reason = out_reason};
+
+    if (command->has_host &&
+        (options->host == NULL || !settings_is_name(options->host, strlen(options->host)))) {
+        return settings_refuse(&source, "%s needs the name of a host: hearsay-bridge %s lobby",
+                               command->name, command->name);
     }
-    if (commands[which].flag != NULL && argc > *out_used + 1 &&
-        strcmp(argv[*out_used + 1], commands[which].flag) == 0) {
-        *(bool *)(void *)((char *)options + commands[which].flag_offset) = true;
-        (*out_used)++;
+    for (size_t i = 0; i < COMMANDS; i++) {
+        const struct command *other = &commands[i];
+
+        if (other != command && other->flag != NULL &&
+            *(const bool *)(const void *)((const char *)own + other->flag_offset)) {
+            return settings_refuse(&source, "%s is an option of %s, and not of %s", other->flag,
+                                   other->name, command->name);
+        }
     }
     return 0;
 }
@@ -97,7 +129,8 @@ const struct settings_program bridge_program = {
     .defaults = bridge_config_defaults,
     .enter = bridge_config_enter,
     .finish = bridge_config_finish,
-    .take_words = take_command,
+    .take_word = take_word,
+    .check_words = check_words,
     .words = "run, status, setup-hub, take HOST or forget HOST",
     .print = bridge_config_print,
 };
