@@ -83,6 +83,14 @@ static handle_function *const handlers[] = {
     [HEARSAY_REQUEST_APPLY] = handler_apply,
 };
 
+/* A kind of the schema that is not in the table is not served. */
+static handle_function *handler_of(enum hearsay_request_kind kind)
+{
+    size_t count = sizeof(handlers) / sizeof(handlers[0]);
+
+    return kind < count && handlers[kind] != NULL ? handlers[kind] : handle_unsupported;
+}
+
 /* Returns false for a request that a bridge, or a gateway for itself, may not send. */
 static bool is_reading(enum hearsay_request_kind kind)
 {
@@ -100,7 +108,6 @@ void handler_handle(struct service *service, struct requester *client,
                     const struct hearsay_request *request)
 {
     struct ask ask = {.service = service, .client = client, .request = request};
-    handle_function *const handle = handlers[request->kind];
 
     if (client->is_gateway && !is_reading(request->kind)) {
         ask_refuse(
@@ -112,7 +119,7 @@ void handler_handle(struct service *service, struct requester *client,
         ask_refuse(&ask, MSG_FORBIDDEN, request->name,
                    "a bridge may not %s; it carries what was deposited elsewhere", request->name);
     } else if (ask_pay(&ask)) {
-        handle(&ask);
+        handler_of(request->kind)(&ask);
     }
 }
 

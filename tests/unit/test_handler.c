@@ -536,3 +536,16 @@ TEST_OF(clock_never_runs_backwards, struct handler_fixture *fixture, setup, tear
     send_query(fixture, 1, 5, false);
     assert_int_equal(results(fixture)->result_count, 0);
 }
+
+/* A request of the schema without a handler is refused: no client can make the daemon call NULL. */
+TEST_OF(request_without_handler_is_refused, struct handler_fixture *fixture, setup, teardown)
+{
+    static const int kinds[] = {HEARSAY_REQUEST_PING + 1, HEARSAY_REQUEST_SIMILAR + 1, 1000};
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        struct hearsay_request request = {
+            .id = 1, .name = "new", .kind = (enum hearsay_request_kind)kinds[i]};
+
+        assert_int_equal(handler_fixture_refused(fixture, &request), MSG_UNSUPPORTED);
+    }
+}
