@@ -266,8 +266,6 @@ void sessions_deinit(struct sessions *all)
     }
 }
 
-/* The functions below walk over the list of sessions, and may drop sessions meanwhile. A dropped
- * session stays in the list until sessions_reap removes it. */
 /*
  * Whether the change gives a client other here labels (host_here). A gateway gets every change,
  * because it asks for the labels of its clients.
@@ -282,6 +280,8 @@ static bool is_concerned(const struct requester *client, const struct here_chang
             here_map_find(map, &client->address, labels) == 0);
 }
 
+/* The functions below walk over the list of sessions, and may drop sessions meanwhile. A dropped
+ * session stays in the list until sessions_reap removes it. */
 void sessions_push_here(struct sessions *all, const struct here_change *change)
 {
     const struct host *host = change->host;
