@@ -7,8 +7,8 @@
 #include "daemon/watch/watch.h"
 
 /*
- * Whether the query has 1 to parts_max parts, or is for answers, and has none of the fields that a
- * watch does not use. If not, sends an error.
+ * Whether the query has 1 to parts_max parts, or is for answers, and has none of the fields with
+ * which a client would expect other matches than a watch pushes. If not, sends an error.
  */
 static bool check_watch(const struct ask *ask)
 {

@@ -176,9 +176,8 @@ class Router:
         self._copy(FILES / "hearsay-moderate.init", "etc/init.d/hearsay-moderate")
         self._copy(FILES / "hearsay-firewall.defaults", "etc/uci-defaults/50-hearsay-firewall")
         self._copy(FILES / "hearsay.keep", "lib/upgrade/keep.d/hearsay", 0o644)
-        for language in ("ar", "de", "en", "fr"):
-            self._copy(FILES.parents[2] / f"client/web/rules/{language}.txt",
-                       f"usr/share/hearsay/rules.{language}.txt", 0o644)
+        for rules in (FILES.parents[2] / "client/web/rules").iterdir():
+            self._copy(rules, f"usr/share/hearsay/rules.{rules.name}", 0o644)
         for variable, path in (("HEARSAYD", "usr/sbin/hearsayd"), ("HEARSAY", "usr/bin/hearsay"),
                                ("HEARSAY_WEB", "usr/sbin/hearsay-web")):
             if os.environ.get(variable):
