@@ -553,9 +553,16 @@ def shape(result):
     )
 
 
+def rest(began, pause):
+    """Between two looks at a state, `pause` seconds, and a fiftieth of what has passed since `began` if that is more:
+    a look that comes again for a minute, into a browser or into all files, would take the processor from the tests
+    beside it. So what is waited for is seen 2 % later at most."""
+    time.sleep(max(pause, min(0.5, (time.monotonic() - began) / 50)))
+
+
 def wait_until(condition, what, patience=PATIENCE, pause=0.01):
     """Looks again and again until it holds. The pause only leaves the machine to others."""
-    deadline = time.monotonic() + patience
+    began = time.monotonic()
     while not condition():
-        assert time.monotonic() < deadline, f"not within {patience} s: {what}"
-        time.sleep(pause)
+        assert time.monotonic() < began + patience, f"not within {patience} s: {what}"
+        rest(began, pause)

@@ -58,13 +58,13 @@ def server_version():
 def wait_until(check, what, patience=wire.PATIENCE, tail=lambda: ""):
     """Asks until it is so. There is no event to wait for where only a state can be read. `tail` says more if it
     never came."""
-    end = time.monotonic() + patience
+    began = time.monotonic()
     while True:
         found = check()
         if found:
             return found
-        assert time.monotonic() < end, f"never came: {what}\n{tail()}"
-        time.sleep(0.02)
+        assert time.monotonic() < began + patience, f"never came: {what}\n{tail()}"
+        wire.rest(began, 0.02)
 
 
 class HeldPorts:
