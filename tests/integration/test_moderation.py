@@ -3,6 +3,7 @@
 
 import glob
 import os
+import re
 import socket
 import time
 
@@ -441,7 +442,7 @@ def test_schedule(make_daemon, rng):
 
 def test_cli_of_rules(make_daemon, rng):
     """ban, unban, bans, accept, remove --ban, and a deposit that is held."""
-    daemon = make_daemon()
+    daemon = make_daemon(start=False).make_local().start()
     cli, reader = cli_runner.of_daemon(daemon, unix=True), cli_runner.of_daemon(daemon)
     assert cli.ok("admin", "bans") == "nothing is banned\n"
     assert cli.ok("admin", "ban", "--text", "buy now") == "banned\n"
@@ -474,6 +475,37 @@ def test_cli_of_rules(make_daemon, rng):
     assert cli.run("admin", "accept", "shut")[0] == 4
 
 
+def test_cli_of_context_bans(make_daemon):
+    """A ban of a context meets what guests leave in it: with the here labels, which --no-here leaves out. What
+    docs/operations/moderation.md says of its distance is so."""
+    daemon = make_daemon(start=False).make_local().start()
+    cli, reader = cli_runner.of_daemon(daemon, unix=True), cli_runner.of_daemon(daemon)
+
+    def may_leave(*topics, options=()):
+        words = [word for topic in topics for word in ("--topic", topic)]
+        code, _, err = reader.run("deposit", *words, *options, "hi")
+        assert code in (0, 4), err
+        return code == 0
+
+    example = ["-l", "topic:spam", "--distance", "0.3"]
+    page = os.path.join(os.path.dirname(__file__), "../../docs/operations/moderation.md")
+    with open(page, encoding="utf-8") as file:
+        assert "hearsay admin ban " + " ".join(example) in file.read()
+    code, out, err = cli.run("admin", "ban", *example)
+    assert (code, out) == (0, "banned\n") and re.fullmatch(r"hearsay: at place:[0-9a-f]{16}\n", err)
+    assert not may_leave("spam") and not may_leave("spam", "coffee")
+    assert may_leave("spam", "coffee", "garden") and may_leave("coffee") and may_leave()
+    assert may_leave("spam", options=["--no-here"])
+    assert cli.run("admin", "unban", "-l", "topic:spam", "--no-here")[0] == 1
+    assert cli.ok("admin", "unban", "-l", "topic:spam") == "unbanned\n"
+    assert may_leave("spam")
+
+    code, _, err = cli.run("admin", "ban", "-l", "topic:spam", "--no-here")
+    assert (code, err) == (0, "")
+    assert may_leave("spam") and not may_leave("spam", options=["--no-here"])
+    assert cli.ok("admin", "unban", "-l", "topic:spam", "--no-here") == "unbanned\n"
+
+
 def test_cli_of_unknown_hosts(make_daemon):
     """A host that the server does not have is an error of use, in each command that takes --host."""
     cli = cli_runner.of_daemon(make_daemon(), unix=True)
@@ -487,7 +519,7 @@ def test_cli_of_unknown_hosts(make_daemon):
 
 def test_cli_of_handles(make_daemon):
     """Every ban that is listed can be taken back by the short name that stands before it."""
-    daemon = make_daemon()
+    daemon = make_daemon(start=False).make_local().start()
     cli, reader = cli_runner.of_daemon(daemon, unix=True), cli_runner.of_daemon(daemon)
     texts = [f"text {n}" for n in range(700)] # so many that some handles begin alike
     with daemon.administrator() as client:
