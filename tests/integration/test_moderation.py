@@ -517,6 +517,21 @@ def test_cli_of_unknown_hosts(make_daemon):
         assert (code, out) == (2, "") and "nosuch" in err, words
 
 
+def test_cli_names_the_host(make_daemon):
+    """Without --host, what is about the first of several hosts says so on standard error, and names the others."""
+    daemon = make_daemon("[host default]\n[host other]\n[host third]\n")
+    cli, key = cli_runner.of_daemon(daemon, unix=True), bytes(16).hex()
+    said = "hearsay: at host default; there is also: other, third (--host)\n"
+    for words in (["list"], ["list", "--json"], ["log"], ["bans"], ["accept"], ["notices"], ["hide", key],
+                  ["similar", "--within", "0.1"], ["ban", "--text", "a"]):
+        _, out, err = cli.run("admin", *words)
+        assert err.startswith(said) and "at host" not in out, words
+        assert said not in cli.run("admin", *words, "--host", "default")[2], words
+    for words in (["stats"], ["hosts"], ["reload"], ["check"]):
+        assert cli.run("admin", *words)[2] == "", words
+    assert cli_runner.of_daemon(make_daemon(), unix=True).run("admin", "list")[2] == ""
+
+
 def test_cli_of_handles(make_daemon):
     """Every ban that is listed can be taken back by the short name that stands before it."""
     daemon = make_daemon(start=False).make_local().start()

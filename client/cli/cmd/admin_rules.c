@@ -201,7 +201,7 @@ static int rule_on(struct cli *cli, const struct rules_options *chosen, bool is_
     struct hearsay_text host = hearsay_text(chosen->host);
     const struct hearsay_response *response = NULL;
     struct found_ban found;
-    int code = admin_connect(cli, chosen->host);
+    int code = admin_connect_one(cli, chosen->host);
     if (code == CLI_DONE) {
         code = find_what(cli, chosen, &found);
     }
@@ -343,7 +343,7 @@ static int print_all(const struct cli *cli, const struct rules_options *chosen)
 static int bans_run(struct cli *cli, void *options)
 {
     const struct rules_options *chosen = options;
-    int code = admin_connect(cli, chosen->host);
+    int code = admin_connect_one(cli, chosen->host);
     return code == CLI_DONE ? print_all(cli, chosen) : code;
 }
 
@@ -373,7 +373,7 @@ static int accept_run(struct cli *cli, void *options)
         .kind = HEARSAY_REQUEST_ACCEPT,
         .accept = {.host = hearsay_text(chosen->host), .mode = hearsay_text(mode)}};
     const struct hearsay_response *response = NULL;
-    int code = admin_call(cli, chosen->host, &request, &response);
+    int code = admin_call_one(cli, chosen->host, &request, &response);
     if (code == CLI_DONE) {
         const struct hearsay_accepting *now = &response->accepting;
         (void)fprintf(cli->out.stream, "%s (%s", now->mode.text,
@@ -474,7 +474,7 @@ static int notice_run(struct cli *cli, void *options)
     if ((text != NULL) == (chosen->drop != 0)) {
         return cli_misuse(cli, "a text to put up, or --drop and a number, is needed: one of them");
     }
-    int code = admin_connect(cli, chosen->host);
+    int code = admin_connect_one(cli, chosen->host);
     if (code != CLI_DONE) {
         return code;
     }
@@ -513,7 +513,7 @@ static int notices_run(struct cli *cli, void *options)
     const struct notice_options *chosen = options;
     struct hearsay_request request = {.kind = HEARSAY_REQUEST_NOTICE,
                                       .notice.host = hearsay_text(chosen->host)};
-    int code = admin_connect(cli, chosen->host);
+    int code = admin_connect_one(cli, chosen->host);
     return code == CLI_DONE ? notice_call(cli, &request, chosen->json) : code;
 }
 
