@@ -401,6 +401,8 @@ def test_welcome_says_what_is_taken(make_daemon):
     assert [host.HasField("accept_until_ms") for host in hosts] == [False, False, True]
     left_ms = hosts[2].accept_until_ms - welcome().now_ms
     assert -60_000 < left_ms <= 12 * 3600 * 1000
+    lines = cli_runner.of_daemon(daemon).json_lines("hosts", "--json")
+    assert [line.get("accept_until") for line in lines] == [None, None, cli_runner.iso(hosts[2].accept_until_ms)]
     with daemon.administrator() as operator:
         operator.call(pb.Accept(host="a", mode="closed"))
         operator.call(pb.Accept(host="c", mode="open"))
