@@ -447,11 +447,12 @@ def test_cli_of_rules(make_daemon, rng):
     daemon = make_daemon(start=False).make_local().start()
     cli, reader = cli_runner.of_daemon(daemon, unix=True), cli_runner.of_daemon(daemon)
     assert cli.ok("admin", "bans") == "nothing is banned\n"
-    assert cli.ok("admin", "ban", "--text", "buy now") == "banned\n"
+    said = [cli.ok("admin", "ban", "--text", "buy now")]
     assert reader.run("deposit", "-l", "a:b", "buy now")[0] == 4
-    assert cli.ok("admin", "ban", "-l", "topic:x", "--distance", "0.25") == "banned\n"
+    said.append(cli.ok("admin", "ban", "-l", "topic:x", "--distance", "0.25"))
     assert reader.run("deposit", "-l", "topic:x", "fine")[0] == 4
     lines = cli.json_lines("admin", "bans", "--json")
+    assert said == [f"banned; admin unban {line['handle'][:8]} lifts that\n" for line in lines]
     assert lines[0]["payload_hash"] == wire.withdraw_hash(b"buy now").hex()
     assert lines[1]["max_distance"] == 0.25
     page = cli.ok("admin", "bans")
@@ -494,7 +495,7 @@ def test_cli_of_context_bans(make_daemon):
     with open(page, encoding="utf-8") as file:
         assert "hearsay admin ban " + " ".join(example) in file.read()
     code, out, err = cli.run("admin", "ban", *example)
-    assert (code, out) == (0, "banned\n") and re.fullmatch(r"hearsay: at place:[0-9a-f]{16}\n", err)
+    assert code == 0 and out.startswith("banned; ") and re.fullmatch(r"hearsay: at place:[0-9a-f]{16}\n", err)
     assert not may_leave("spam") and not may_leave("spam", "coffee")
     assert may_leave("spam", "coffee", "garden") and may_leave("coffee") and may_leave()
     assert may_leave("spam", options=["--no-here"])

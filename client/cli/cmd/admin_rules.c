@@ -218,8 +218,14 @@ static int rule_on(struct cli *cli, const struct rules_options *chosen, bool is_
                       .unban = {.host = host, .payload_hash = found.hash, .filter = found.filter}};
         code = admin_ask(cli, &request, &response);
     }
-    if (code == CLI_DONE) {
-        (void)fputs(is_ban ? "banned\n" : "unbanned\n", cli->out.stream);
+    if (code == CLI_DONE && is_ban) {
+        struct hearsay_ban_entry ban = {.payload_hash = found.hash, .filter = found.filter};
+        char handle[2 * HEARSAY_HASH_BYTES + 1];
+        make_handle(&ban, handle);
+        (void)fprintf(cli->out.stream, "banned; admin unban %.*s lifts that\n", HANDLE_DIGITS,
+                      handle);
+    } else if (code == CLI_DONE) {
+        (void)fputs("unbanned\n", cli->out.stream);
     }
     return code;
 }
