@@ -230,6 +230,31 @@ bool config_doubts_place(const struct config_host *host, char *out_sentence)
     return true;
 }
 
+bool config_doubts_quota(const struct config *config, size_t index, char *out_sentence)
+{
+    static const char *const names[] = {"messages", "bytes"};
+    const struct config_host *host = &config->hosts[index];
+    const uint64_t own[] = {host->messages_max, host->bytes_max};
+    const uint64_t all[] = {config->limits.messages, config->limits.bytes};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        const struct settings_key *key =
+            settings_find(&config_table, CONFIG_SECTION_LIMITS, names[i]);
+        char own_text[SETTINGS_NUMBER_BYTES];
+        char all_text[SETTINGS_NUMBER_BYTES];
+
+        if (own[i] > all[i]) {
+            settings_print_value(key, own[i], own_text);
+            settings_print_value(key, all[i], all_text);
+            snprintf(out_sentence, CONFIG_REASON_BYTES,
+                     "host %s: `%s` is %s, and [limits] allows all hosts together only %s",
+                     host->name, names[i], own_text, all_text);
+            return true;
+        }
+    }
+    return false;
+}
+
 void config_tell_doubts(const struct config *config,
                         void (*tell)(void *context, const char *sentence), void *context)
 {
@@ -246,6 +271,9 @@ void config_tell_doubts(const struct config *config,
             tell(context, sentence);
         }
         if (config_doubts_place(&config->hosts[i], sentence)) {
+            tell(context, sentence);
+        }
+        if (config_doubts_quota(config, i, sentence)) {
             tell(context, sentence);
         }
     }

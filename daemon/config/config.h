@@ -214,7 +214,14 @@ bool config_doubts_epochs(const struct config *config, size_t index, char *out_s
  */
 bool config_doubts_place(const struct config_host *host, char *out_sentence);
 
-/* Calls `tell` with a sentence for each of the four doubts about each host. */
+/*
+ * Whether the host at `index` may have more messages or bytes than [limits] allows all hosts
+ * together, so that its limit is never reached. If so, writes a sentence for the operator to
+ * out_sentence (CONFIG_REASON_BYTES).
+ */
+bool config_doubts_quota(const struct config *config, size_t index, char *out_sentence);
+
+/* Calls `tell` with a sentence for each of the five doubts about each host. */
 void config_tell_doubts(const struct config *config,
                         void (*tell)(void *context, const char *sentence), void *context);
 

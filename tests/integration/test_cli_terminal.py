@@ -128,10 +128,12 @@ def test_hosts_show_how_full_they_are(make_daemon, rng):
     assert re.search(r"^lobby +25 % +2 of 8 ", page, re.MULTILINE), page
     assert re.search(r"^roof +50 % +1 of 100000 +4\.0 kB of 8\.1 kB$", page, re.MULTILINE), page
     assert re.search(r"^\(all hosts\) +0 % +3 of 100000 ", page, re.MULTILINE), page
-    lobby, roof = cli.json_lines("admin", "hosts", "--json")
+    lobby, roof, together = cli.json_lines("admin", "hosts", "--json")
     assert (lobby["host"], lobby["full"], lobby["messages"], lobby["messages_max"]) == (
         "lobby", 0.25, 2, 8)
     assert roof["bytes"] > 4000 and roof["bytes_max"] == 8192
+    assert together.keys() == lobby.keys() and together["host"] is None
+    assert (together["messages"], together["messages_max"]) == (3, 100000)
 
 
 # --- interrupted ----------------------------------------------------------------------------------

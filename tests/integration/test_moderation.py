@@ -3,6 +3,7 @@
 
 import glob
 import os
+import re
 import socket
 import time
 
@@ -400,6 +401,8 @@ def test_welcome_says_what_is_taken(make_daemon):
     assert [host.HasField("accept_until_ms") for host in hosts] == [False, False, True]
     left_ms = hosts[2].accept_until_ms - welcome().now_ms
     assert -60_000 < left_ms <= 12 * 3600 * 1000
+    lines = cli_runner.of_daemon(daemon).json_lines("hosts", "--json")
+    assert [line.get("accept_until") for line in lines] == [None, None, cli_runner.iso(hosts[2].accept_until_ms)]
     with daemon.administrator() as operator:
         operator.call(pb.Accept(host="a", mode="closed"))
         operator.call(pb.Accept(host="c", mode="open"))
@@ -441,14 +444,15 @@ def test_schedule(make_daemon, rng):
 
 def test_cli_of_rules(make_daemon, rng):
     """ban, unban, bans, accept, remove --ban, and a deposit that is held."""
-    daemon = make_daemon()
+    daemon = make_daemon(start=False).make_local().start()
     cli, reader = cli_runner.of_daemon(daemon, unix=True), cli_runner.of_daemon(daemon)
     assert cli.ok("admin", "bans") == "nothing is banned\n"
-    assert cli.ok("admin", "ban", "--text", "buy now") == "banned\n"
+    said = [cli.ok("admin", "ban", "--text", "buy now")]
     assert reader.run("deposit", "-l", "a:b", "buy now")[0] == 4
-    assert cli.ok("admin", "ban", "-l", "topic:x", "--distance", "0.25") == "banned\n"
+    said.append(cli.ok("admin", "ban", "-l", "topic:x", "--distance", "0.25"))
     assert reader.run("deposit", "-l", "topic:x", "fine")[0] == 4
     lines = cli.json_lines("admin", "bans", "--json")
+    assert said == [f"banned; admin unban {line['handle'][:8]} lifts that\n" for line in lines]
     assert lines[0]["payload_hash"] == wire.withdraw_hash(b"buy now").hex()
     assert lines[1]["max_distance"] == 0.25
     page = cli.ok("admin", "bans")
@@ -474,6 +478,37 @@ def test_cli_of_rules(make_daemon, rng):
     assert cli.run("admin", "accept", "shut")[0] == 4
 
 
+def test_cli_of_context_bans(make_daemon):
+    """A ban of a context meets what guests leave in it: with the here labels, which --no-here leaves out. What
+    docs/operations/moderation.md says of its distance is so."""
+    daemon = make_daemon(start=False).make_local().start()
+    cli, reader = cli_runner.of_daemon(daemon, unix=True), cli_runner.of_daemon(daemon)
+
+    def may_leave(*topics, options=()):
+        words = [word for topic in topics for word in ("--topic", topic)]
+        code, _, err = reader.run("deposit", *words, *options, "hi")
+        assert code in (0, 4), err
+        return code == 0
+
+    example = ["-l", "topic:spam", "--distance", "0.3"]
+    page = os.path.join(os.path.dirname(__file__), "../../docs/operations/moderation.md")
+    with open(page, encoding="utf-8") as file:
+        assert "hearsay admin ban " + " ".join(example) in file.read()
+    code, out, err = cli.run("admin", "ban", *example)
+    assert code == 0 and out.startswith("banned; ") and re.fullmatch(r"hearsay: at place:[0-9a-f]{16}\n", err)
+    assert not may_leave("spam") and not may_leave("spam", "coffee")
+    assert may_leave("spam", "coffee", "garden") and may_leave("coffee") and may_leave()
+    assert may_leave("spam", options=["--no-here"])
+    assert cli.run("admin", "unban", "-l", "topic:spam", "--no-here")[0] == 1
+    assert cli.ok("admin", "unban", "-l", "topic:spam") == "unbanned\n"
+    assert may_leave("spam")
+
+    code, _, err = cli.run("admin", "ban", "-l", "topic:spam", "--no-here")
+    assert (code, err) == (0, "")
+    assert may_leave("spam") and not may_leave("spam", options=["--no-here"])
+    assert cli.ok("admin", "unban", "-l", "topic:spam", "--no-here") == "unbanned\n"
+
+
 def test_cli_of_unknown_hosts(make_daemon):
     """A host that the server does not have is an error of use, in each command that takes --host."""
     cli = cli_runner.of_daemon(make_daemon(), unix=True)
@@ -485,9 +520,24 @@ def test_cli_of_unknown_hosts(make_daemon):
         assert (code, out) == (2, "") and "nosuch" in err, words
 
 
+def test_cli_names_the_host(make_daemon):
+    """Without --host, what is about the first of several hosts says so on standard error, and names the others."""
+    daemon = make_daemon("[host default]\n[host other]\n[host third]\n")
+    cli, key = cli_runner.of_daemon(daemon, unix=True), bytes(16).hex()
+    said = "hearsay: at host default; there is also: other, third (--host)\n"
+    for words in (["list"], ["list", "--json"], ["log"], ["bans"], ["accept"], ["notices"], ["hide", key],
+                  ["similar", "--within", "0.1"], ["ban", "--text", "a"]):
+        _, out, err = cli.run("admin", *words)
+        assert err.startswith(said) and "at host" not in out, words
+        assert said not in cli.run("admin", *words, "--host", "default")[2], words
+    for words in (["stats"], ["hosts"], ["reload"], ["check"]):
+        assert cli.run("admin", *words)[2] == "", words
+    assert cli_runner.of_daemon(make_daemon(), unix=True).run("admin", "list")[2] == ""
+
+
 def test_cli_of_handles(make_daemon):
     """Every ban that is listed can be taken back by the short name that stands before it."""
-    daemon = make_daemon()
+    daemon = make_daemon(start=False).make_local().start()
     cli, reader = cli_runner.of_daemon(daemon, unix=True), cli_runner.of_daemon(daemon)
     texts = [f"text {n}" for n in range(700)] # so many that some handles begin alike
     with daemon.administrator() as client:

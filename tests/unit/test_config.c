@@ -618,6 +618,32 @@ TEST(test_the_place_of_a_host_with_a_copy)
     }
 }
 
+/* A host's limit above that of all hosts together is never reached. */
+TEST(test_a_host_with_more_than_all_hosts)
+{
+    static const struct {
+        const char *text;
+        const char *said; /* NULL: nothing */
+    } rows[] = {
+        {"[host lobby]\n", NULL},
+        {"[limits]\nmessages = 50\nbytes = 1M\n[host lobby]\n", NULL},
+        {"[limits]\nmessages = 50\n[host lobby]\nmessages = 50\n", NULL},
+        {"[limits]\nmessages = 50\n[host lobby]\nmessages = 51\n",
+         "host lobby: `messages` is 51, and [limits] allows all hosts together only 50"},
+        {"[host lobby]\nbytes = 1G\n",
+         "host lobby: `bytes` is 1G, and [limits] allows all hosts together only 64M"},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        config_defaults(&config);
+        assert_int_equal(parse(rows[i].text), 0);
+        assert_int_equal(config_doubts_quota(&config, 0, reason), rows[i].said != NULL);
+        if (rows[i].said != NULL) {
+            assert_string_equal(reason, rows[i].said);
+        }
+    }
+}
+
 /* A label that no client has, or that a forgotten comma makes, would be near nobody. */
 TEST(test_labels_are_as_clients_write_them)
 {

@@ -72,6 +72,21 @@ int admin_connect(struct cli *cli, const char *host)
     return code;
 }
 
+int admin_connect_one(struct cli *cli, const char *host)
+{
+    int code = admin_connect(cli, host);
+    if (code == CLI_DONE && host == NULL) {
+        const struct hearsay_welcome *welcome = hearsay_welcome(cli->connection);
+        char others[CLI_HOSTS_BYTES];
+        cli_name_hosts(welcome, 1, others);
+        if (others[0] != '\0') {
+            cli_complain(cli, "at host %s; there is also: %s (--host)", welcome->hosts[0].name,
+                         others);
+        }
+    }
+    return code;
+}
+
 int admin_ask(const struct cli *cli, const struct hearsay_request *request,
               const struct hearsay_response **out_response)
 {
@@ -96,5 +111,12 @@ int admin_call(struct cli *cli, const char *host, const struct hearsay_request *
                const struct hearsay_response **out_response)
 {
     int code = admin_connect(cli, host);
+    return code == CLI_DONE ? admin_ask(cli, request, out_response) : code;
+}
+
+int admin_call_one(struct cli *cli, const char *host, const struct hearsay_request *request,
+                   const struct hearsay_response **out_response)
+{
+    int code = admin_connect_one(cli, host);
     return code == CLI_DONE ? admin_ask(cli, request, out_response) : code;
 }

@@ -131,6 +131,16 @@ int cli_timeout(const struct cli *cli)
     return cli->timeout_ms == 0 ? 10000 : (int)cli->timeout_ms;
 }
 
+void cli_name_hosts(const struct hearsay_welcome *welcome, size_t first, char out[CLI_HOSTS_BYTES])
+{
+    out[0] = '\0';
+    for (size_t i = first; i < welcome->host_count; i++) {
+        size_t used = strlen(out);
+        (void)snprintf(out + used, CLI_HOSTS_BYTES - used, "%s%s", i == first ? "" : ", ",
+                       welcome->hosts[i].name);
+    }
+}
+
 int cli_find_host(const struct cli *cli, const struct hearsay *server, const char *name,
                   const struct hearsay_host **out_host)
 {
@@ -139,13 +149,8 @@ int cli_find_host(const struct cli *cli, const struct hearsay *server, const cha
         *out_host = host;
         return CLI_DONE;
     }
-    const struct hearsay_welcome *welcome = hearsay_welcome(server);
-    char names[256] = "";
-    for (size_t i = 0; i < welcome->host_count; i++) {
-        size_t used = strlen(names);
-        (void)snprintf(names + used, sizeof(names) - used, "%s%s", i == 0 ? "" : ", ",
-                       welcome->hosts[i].name);
-    }
+    char names[CLI_HOSTS_BYTES];
+    cli_name_hosts(hearsay_welcome(server), 0, names);
     cli_complain(cli, "the server has no host \"%s\"; it has: %s", name, names);
     return CLI_USAGE;
 }

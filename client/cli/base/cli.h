@@ -167,6 +167,12 @@ int cli_flush(const struct cli *cli);
  * option. */
 int cli_timeout(const struct cli *cli);
 
+/* The space for the names of hosts in a sentence; what has no room is cut off. */
+enum { CLI_HOSTS_BYTES = 256 };
+
+/* Writes the names of the server's hosts from number `first` on, a comma between them. */
+void cli_name_hosts(const struct hearsay_welcome *welcome, size_t first, char out[CLI_HOSTS_BYTES]);
+
 /*
  * Finds the server's host called `name` (NULL: the default host). Returns CLI_DONE. If the host
  * does not exist, prints an error with the names of the server's hosts (cut to 255 bytes together)
@@ -221,6 +227,12 @@ enum { ADMIN_PATIENCE_MS = 15 * 60 * 1000 };
 int admin_connect(struct cli *cli, const char *host);
 
 /*
+ * Calls admin_connect for a command that is about one host, the first one if `host` is NULL. If the
+ * server has more hosts then, says on standard error which host it is and which others there are.
+ */
+int admin_connect_one(struct cli *cli, const char *host);
+
+/*
  * Sends one request and waits for the reply: as long as --timeout says, else ADMIN_PATIENCE_MS for
  * check, backup, compact and similar, else 10 s. Returns CLI_DONE with *out_reply borrowed from the
  * connection, or an exit code after printing the error. If the server answers "forbidden", a second
@@ -232,6 +244,10 @@ int admin_ask(const struct cli *cli, const struct hearsay_request *request,
 /* Calls admin_connect with `host`, and admin_ask. Returns an exit code. */
 int admin_call(struct cli *cli, const char *host, const struct hearsay_request *request,
                const struct hearsay_response **out_response);
+
+/* Calls admin_connect_one with `host`, and admin_ask. Returns an exit code. */
+int admin_call_one(struct cli *cli, const char *host, const struct hearsay_request *request,
+                   const struct hearsay_response **out_response);
 
 /* --- connect ---------------------------------------------------------------------------------- */
 

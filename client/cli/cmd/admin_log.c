@@ -113,7 +113,7 @@ static int keep_decisions(struct cli *cli, const char *host, struct kept *kept, 
         .decisions = {.host = hearsay_text(host), .before = UINT64_MAX}};
     const struct hearsay_response *response = NULL;
     uint32_t at = count;
-    int code = admin_connect(cli, host);
+    int code = admin_connect_one(cli, host);
     bool more = true;
     while (code == CLI_DONE && more && at > 0) {
         request.decisions.limit = at;
@@ -193,7 +193,7 @@ static int wait_run(struct cli *cli, void *options)
     if (!chosen->reported) {
         return cli_misuse(cli, "say what to wait for: --reported");
     }
-    int code = admin_connect(cli, chosen->host);
+    int code = admin_connect_one(cli, chosen->host);
     if (code != CLI_DONE) {
         return code;
     }

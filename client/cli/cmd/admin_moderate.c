@@ -177,7 +177,7 @@ static int list_pages(struct cli *cli, const struct moderate_options *chosen,
     uint32_t *left = &request->reported.limit; /* 0: no limit */
     uint64_t more = 0;
     uint64_t printed = 0;
-    int code = admin_connect(cli, chosen->host);
+    int code = admin_connect_one(cli, chosen->host);
     while (code == CLI_DONE) {
         code = admin_ask(cli, request, &response);
         if (code != CLI_DONE) {
@@ -284,7 +284,7 @@ static int judge_message(struct cli *cli, const struct moderate_options *chosen,
         return CLI_USAGE;
     }
     struct hearsay_request request = request_on(kind, chosen, id);
-    int code = admin_call(cli, chosen->host, &request, &response);
+    int code = admin_call_one(cli, chosen->host, &request, &response);
     if (code != CLI_DONE) {
         return code;
     }

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "client/cli/cmd/commands.h"
+#include "client/cli/input/input.h"
 
 struct rules_options {
     const char *host;
@@ -13,6 +14,7 @@ struct rules_options {
     const char *text;
     struct args_list labels;
     uint32_t distance;
+    bool no_here;
     bool json;
 };
 
@@ -140,31 +142,48 @@ static const struct args_option ban_options[] = {
     ARGS_ROW("label", 'l', ARGS_LIST, struct rules_options, labels, "LABEL",
              "messages of the context of these labels; repeat it"),
     ARGS_ROW("host", 0, ARGS_TEXT, struct rules_options, host, "HOST", "where (the first host)"),
+    NO_HERE_OPTION(struct rules_options, no_here),
     ARGS_ROW("distance", 0, ARGS_DISTANCE, struct rules_options, distance, "D",
              "with --label: contexts as near as this, too (0)"),
 };
-enum { UNBAN_OPTIONS = 4 }; /* the first of these */
+enum { UNBAN_OPTIONS = 5 }; /* the first of these */
+
+/*
+ * Sets *found to the filter of the labels and of the here labels, because clients add these to each
+ * message: without them a short context is far from all that is left here.
+ */
+static int find_context(const struct cli *cli, const struct rules_options *chosen,
+                        struct found_ban *found)
+{
+    const struct hearsay_host *host = hearsay_find_host(cli->connection, chosen->host);
+    struct sensed sensed = {.labels = chosen->labels};
+    struct hearsay_context *context = NULL;
+    struct hearsay_filter filter;
+    int code = sensed_read(cli, &sensed, &context);
+    if (code == CLI_DONE && !chosen->no_here) {
+        code = sensed_add_here(cli, host, false, context);
+    }
+    if (code == CLI_DONE) {
+        code = sensed_encode(cli, host, NULL, context, &filter);
+    }
+    if (code == CLI_DONE) {
+        struct hearsay_bytes bytes = hearsay_bytes(filter.bytes, filter.byte_count);
+        found->filter = keep_bytes(found, &bytes);
+    }
+    hearsay_context_free(context);
+    return code;
+}
 
 /* Sets *found to the hash or the filter that the handle or an option names. */
 static int find_what(const struct cli *cli, const struct rules_options *chosen,
                      struct found_ban *found)
 {
-    struct hearsay_error error;
     memset(found, 0, sizeof(*found));
     if (cli->word_count > 0) {
         return find_handle(cli, chosen->host, cli->words[0], found);
     }
     if (chosen->labels.count > 0) {
-        struct hearsay_encode encode = {.host = hearsay_find_host(cli->connection, chosen->host),
-                                        .labels = chosen->labels.items,
-                                        .label_count = chosen->labels.count};
-        struct hearsay_filter filter;
-        if (hearsay_encode(&encode, &filter, &error) != HEARSAY_OK) {
-            return cli_report(cli, &error);
-        }
-        struct hearsay_bytes bytes = hearsay_bytes(filter.bytes, filter.byte_count);
-        found->filter = keep_bytes(found, &bytes);
-        return CLI_DONE;
+        return find_context(cli, chosen, found);
     }
     if (chosen->text != NULL) {
         hearsay_hash(chosen->text, strlen(chosen->text), found->bytes);
@@ -182,7 +201,7 @@ static int rule_on(struct cli *cli, const struct rules_options *chosen, bool is_
     struct hearsay_text host = hearsay_text(chosen->host);
     const struct hearsay_response *response = NULL;
     struct found_ban found;
-    int code = admin_connect(cli, chosen->host);
+    int code = admin_connect_one(cli, chosen->host);
     if (code == CLI_DONE) {
         code = find_what(cli, chosen, &found);
     }
@@ -199,8 +218,14 @@ static int rule_on(struct cli *cli, const struct rules_options *chosen, bool is_
                       .unban = {.host = host, .payload_hash = found.hash, .filter = found.filter}};
         code = admin_ask(cli, &request, &response);
     }
-    if (code == CLI_DONE) {
-        (void)fputs(is_ban ? "banned\n" : "unbanned\n", cli->out.stream);
+    if (code == CLI_DONE && is_ban) {
+        struct hearsay_ban_entry ban = {.payload_hash = found.hash, .filter = found.filter};
+        char handle[2 * HEARSAY_HASH_BYTES + 1];
+        make_handle(&ban, handle);
+        (void)fprintf(cli->out.stream, "banned; admin unban %.*s lifts that\n", HANDLE_DIGITS,
+                      handle);
+    } else if (code == CLI_DONE) {
+        (void)fputs("unbanned\n", cli->out.stream);
     }
     return code;
 }
@@ -223,8 +248,11 @@ const struct cli_command command_admin_ban = {
     .name = "admin ban",
     .summary = "refuse messages with this text, or of this context",
     .arguments = "--text TEXT | --hash HASH | -l LABEL... [OPTION]...",
-    .details = "From now on; those that are there stay. admin remove --ban does both for one\n"
-               "message.\n",
+    .details =
+        "From now on; those that are there stay. admin remove --ban does both for one message.\n"
+        "The context of a ban has the labels that the server says are around its access point,\n"
+        "as the context of each message has, unless --no-here is given. More labels than those\n"
+        "of the ban make a message differ from it; admin bans prints the ban's handle.\n",
     .examples = "  hearsay admin ban --text 'Buy now'\n"
                 "  hearsay admin ban -l topic:casino --distance 0.3\n",
     CLI_OPTIONS(ban_options, struct rules_options),
@@ -253,7 +281,7 @@ const struct cli_command command_admin_unban = {
     .arguments = "HANDLE | --text TEXT | --hash HASH | -l LABEL... [OPTION]...",
     .details =
         "HANDLE is what admin bans prints first, or any beginning of it that is long enough\n"
-        "to tell it from the others.\n",
+        "to tell it from the others. LABELs, and --no-here, are to be those of the ban.\n",
     .examples = "  hearsay admin unban 3f29c01d\n"
                 "  hearsay admin unban --text 'Buy now'\n",
     .options = ban_options,
@@ -321,7 +349,7 @@ static int print_all(const struct cli *cli, const struct rules_options *chosen)
 static int bans_run(struct cli *cli, void *options)
 {
     const struct rules_options *chosen = options;
-    int code = admin_connect(cli, chosen->host);
+    int code = admin_connect_one(cli, chosen->host);
     return code == CLI_DONE ? print_all(cli, chosen) : code;
 }
 
@@ -351,7 +379,7 @@ static int accept_run(struct cli *cli, void *options)
         .kind = HEARSAY_REQUEST_ACCEPT,
         .accept = {.host = hearsay_text(chosen->host), .mode = hearsay_text(mode)}};
     const struct hearsay_response *response = NULL;
-    int code = admin_call(cli, chosen->host, &request, &response);
+    int code = admin_call_one(cli, chosen->host, &request, &response);
     if (code == CLI_DONE) {
         const struct hearsay_accepting *now = &response->accepting;
         (void)fprintf(cli->out.stream, "%s (%s", now->mode.text,
@@ -452,7 +480,7 @@ static int notice_run(struct cli *cli, void *options)
     if ((text != NULL) == (chosen->drop != 0)) {
         return cli_misuse(cli, "a text to put up, or --drop and a number, is needed: one of them");
     }
-    int code = admin_connect(cli, chosen->host);
+    int code = admin_connect_one(cli, chosen->host);
     if (code != CLI_DONE) {
         return code;
     }
@@ -491,7 +519,7 @@ static int notices_run(struct cli *cli, void *options)
     const struct notice_options *chosen = options;
     struct hearsay_request request = {.kind = HEARSAY_REQUEST_NOTICE,
                                       .notice.host = hearsay_text(chosen->host)};
-    int code = admin_connect(cli, chosen->host);
+    int code = admin_connect_one(cli, chosen->host);
     return code == CLI_DONE ? notice_call(cli, &request, chosen->json) : code;
 }
 

@@ -386,7 +386,8 @@ const struct cli_command command_admin_stats = {
 /* --- hosts ------------------------------------------------------------------------------------ */
 
 static const struct args_option hosts_options[] = {
-    ARGS_ROW("json", 0, ARGS_FLAG, struct plain_options, json, NULL, "one line of JSON a host"),
+    ARGS_ROW("json", 0, ARGS_FLAG, struct plain_options, json, NULL,
+             "one line of JSON a host, and one for all"),
 };
 
 /* How many messages and bytes one host, or all hosts together, have and may have. */
@@ -432,9 +433,10 @@ static void print_fullness(const struct cli *cli, const char *name, int name_col
                   full_share(full) * 100, messages, bytes, bytes_max);
 }
 
+/* `name`: NULL for all hosts together. */
 static int print_fullness_json(const struct cli *cli, const char *name, const struct fullness *full)
 {
-    json_t *line = json_pack("{s:s, s:f, s:I, s:I, s:I, s:I}", "host", name, "full",
+    json_t *line = json_pack("{s:s?, s:f, s:I, s:I, s:I, s:I}", "host", name, "full",
                              full_share(full), "messages", (json_int_t)full->messages,
                              "messages_max", (json_int_t)full->messages_max, "bytes",
                              (json_int_t)full->bytes, "bytes_max", (json_int_t)full->bytes_max);
@@ -467,6 +469,8 @@ static int print_all_fullness(const struct cli *cli, const struct hearsay_welcom
     }
     if (!json) {
         print_fullness(cli, "(all hosts)", name_columns, &all);
+    } else if (code == CLI_DONE) {
+        code = print_fullness_json(cli, NULL, &all);
     }
     return code;
 }

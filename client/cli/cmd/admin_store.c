@@ -225,7 +225,7 @@ static int similar_run(struct cli *cli, void *options)
     if (chosen->within == UINT32_MAX) {
         return cli_misuse(cli, "say how near: --within 0.1");
     }
-    int code = admin_call(cli, chosen->host, &request, &response);
+    int code = admin_call_one(cli, chosen->host, &request, &response);
     if (code == CLI_DONE && !chosen->json) {
         return print_groups(cli, &response->similar_list);
     }

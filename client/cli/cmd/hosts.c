@@ -22,11 +22,11 @@ static const char *accept_word(const struct hearsay_host *host)
 
 static int print_json(const struct cli *cli, const struct hearsay_host *host)
 {
-    json_t *until = host->accept_until_ms != 0 ? json_integer(host->accept_until_ms) : NULL;
+    json_t *until = host->accept_until_ms != 0 ? out_json_time(host->accept_until_ms) : NULL;
     json_t *line =
         json_pack("{s:s, s:s, s:o, s:s, s:o*}", "host", host->name, "profile", host->profile,
                   "suggested_max_distance", out_json_millionths(host->suggested_max_distance),
-                  "accept", accept_word(host), "accept_until_ms", until);
+                  "accept", accept_word(host), "accept_until", until);
     return cli_print_json(cli, line);
 }
 
