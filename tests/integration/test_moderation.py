@@ -535,6 +535,29 @@ def test_cli_names_the_host(make_daemon):
     assert cli_runner.of_daemon(make_daemon(), unix=True).run("admin", "list")[2] == ""
 
 
+def test_the_manual_has_the_keys_of_json(make_daemon, rng):
+    """hearsay(1) names each key that `admin list`, `log` and `similar` print with --json."""
+    daemon = daemon_with(make_daemon)
+    cli = cli_runner.of_daemon(daemon, unix=True)
+    deposits = [wire.deposit_of(rng, LABELS) for _ in range(3)]
+    with daemon.administrator() as client:
+        for deposit in deposits:
+            client.call(deposit)
+    From(daemon).report(1, deposits[0].id, kind=pb.SPAM, reason="again")
+    groups = cli.json_lines("admin", "similar", "--within", "0", "--json")
+    listed = cli.json_lines("admin", "list", "--json")
+    cli.ok("admin", "remove", "--why", "spam", "--reason", "third", deposits[0].id.hex())
+    listed += cli.json_lines("admin", "list", "--hidden", "--json")
+    log = cli.json_lines("admin", "log", "--json")
+    assert listed[0]["reasons"] and listed[1]["destroyed"] and log[0]["kind"] and groups
+    with open(os.path.join(os.path.dirname(__file__), "../../client/man/hearsay.1"), encoding="utf-8") as file:
+        manual = file.read()
+    for name, lines in (("list", listed), ("log", log), ("similar", groups)):
+        (part,) = re.findall(rf"^\.It Cm admin {name} .*?(?=^\.It)", manual, re.MULTILINE | re.DOTALL)
+        keys = set(re.findall(r"^\.Va (\w+)", part, re.MULTILINE))
+        assert not {key for line in lines for key in line} - keys, name
+
+
 def test_cli_of_handles(make_daemon):
     """Every ban that is listed can be taken back by the short name that stands before it."""
     daemon = make_daemon(start=False).make_local().start()
