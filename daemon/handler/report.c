@@ -166,6 +166,27 @@ static void report_withhold(struct service *service, struct host *host, bool is_
 }
 
 /*
+ * Called when grave reports have hidden a message, which no bound keeps them from. Logs a warning
+ * if they have hidden more within an hour than the other kinds may, at most once an hour.
+ */
+static void report_note_grave(struct service *service, struct host *host)
+{
+    struct hide_rate *rate = &host->grave_rate;
+    uint32_t most = hidden_most(host);
+    int64_t now_ms = service_monotonic_ms(service);
+
+    if (hide_rate_allows(rate, 0, most, now_ms)) {
+        (void)hide_rate_note(rate, service->alloc, 0, now_ms); /* without memory nothing is told */
+    } else if (hide_rate_withhold(rate, now_ms)) {
+        log_warning("host %s: reports of the kinds illegal and about-me have hidden more than "
+                    "%" PRIu32 " messages within an hour, and no bound keeps them from hiding all; "
+                    "look at these messages (hearsay admin list) and show again what is fine "
+                    "(hearsay admin restore ID)",
+                    host->config.name, most);
+    }
+}
+
+/*
  * Whether a report of the client counts towards hide_after. If it does, the report is one of the
  * hide_per_hour reports of its sender that count in an hour; otherwise a few devices could hide all
  * messages of a host. All addresses of an IPv6 /64 on link together have as many reports as are
@@ -258,6 +279,8 @@ static bool report_decide(struct report_job *job, struct moderated *known)
         }
     } else if (known->grave < hide_after && counted < hide_after) {
         return false;
+    } else if (known->grave >= hide_after) {
+        report_note_grave(service, host);
     }
     known->is_hiding = true;
     return true;

@@ -105,6 +105,28 @@ MODERATED_TEST(reports_of_what_goes_meanwhile)
     assert_int_equal(usage(fixture), 0);
 }
 
+/* Nothing bounds the grave kinds, but the log is told once they have hidden more than others may.
+ */
+MODERATED_TEST(many_grave_reports_are_told)
+{
+    const struct hide_rate *rate = &fixture->service->hosts[0].grave_rate;
+
+    for (uint8_t number = 1; number <= 6; number++) {
+        deposit(fixture, number, "nice");
+    }
+    for (uint8_t number = 1; number <= 6; number++) {
+        for (uint32_t sender = 1; sender <= 2; sender++) {
+            struct hearsay_request request = *handler_fixture_about(HEARSAY_REQUEST_REPORT, number);
+            fixture->client.sender_tag = sender;
+            request.report.kind = HEARSAY_REPORT_ILLEGAL;
+            assert_int_equal(handler_fixture_do(fixture, &request), HEARSAY_RESPONSE_REPORT_TAKEN);
+        }
+        assert_false(handler_fixture_finds(fixture, number));
+        assert_int_equal(rate->count, number < 3 ? number : 3); /* as many as others may hide */
+        assert_int_equal(rate->was_told, number > 3);
+    }
+}
+
 /* Reports a message with a reason of `length` bytes. Returns the length of the newest one kept. */
 static size_t report_at_length(struct handler_fixture *fixture, uint8_t number, uint32_t sender,
                                size_t length)
