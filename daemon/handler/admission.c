@@ -106,8 +106,19 @@ static bool has_answered_enough(const struct ask *ask, const uint8_t *parent)
            answers_count_of(&ask->host->answers, parent, sender) >= (most > 0 ? most : 1);
 }
 
-/* Checks the message that a deposit answers. */
-static bool check_parent(const struct ask *ask, int64_t now_ms)
+static void refuse_answers(const struct ask *ask)
+{
+    ask_refuse(ask, MSG_QUOTA, "answers",
+               "this message has %" PRIu32 " answers, and there may be no more",
+               ask->service->config.limits.k_max);
+}
+
+/*
+ * Checks the message that a deposit answers. If it has as many answers as it may have, sets
+ * *out_first to the answer that goes for this one, unless nothing may go for new messages: then
+ * few senders could keep all others from answering it.
+ */
+static bool check_parent(const struct ask *ask, int64_t now_ms, struct answer **out_first)
 {
     const struct hearsay_deposit *deposit = &ask->request->deposit;
     const struct answers *answers = &ask->host->answers;
@@ -116,6 +127,7 @@ static bool check_parent(const struct ask *ask, int64_t now_ms)
     struct epoch *epoch = NULL;
     struct index_item item;
 
+    *out_first = NULL;
     if (id == NULL) {
         return true;
     }
@@ -131,12 +143,13 @@ static bool check_parent(const struct ask *ask, int64_t now_ms)
         ask_refuse(ask, MSG_INVALID, "epoch",
                    "an answer has the epoch of the message that it answers, which is %" PRIu64,
                    epoch->number);
-    } else if (answers_count(answers, id, now_ms) >= most) {
-        ask_refuse(ask, MSG_QUOTA, "answers",
-                   "this message has %" PRIu32 " answers, and there may be no more", most);
     } else if (has_answered_enough(ask, id)) {
         ask_refuse(ask, MSG_QUOTA, "answers",
                    "this address has left as many answers to this message as one address may");
+    } else if (answers_count(answers, id, now_ms) >= most &&
+               (ask->host->config.evict == CONFIG_EVICT_REJECT ||
+                (*out_first = answers_pick(answers, id, now_ms)) == NULL)) {
+        refuse_answers(ask);
     } else {
         return true;
     }
@@ -180,7 +193,19 @@ static bool check_bans(const struct ask *ask)
     return false;
 }
 
-static bool check_room(const struct ask *ask, struct admission *out)
+/* An answer that waits for review removes no other one. `first`: see struct room_wish. */
+static bool check_answers(const struct ask *ask, const struct admission *out,
+                          const struct answer *first)
+{
+    if (first != NULL && out->state >= PERSIST_HIDDEN) {
+        refuse_answers(ask);
+        return false;
+    }
+    return true;
+}
+
+/* `first`: see struct room_wish. A message that waits for review removes no other message. */
+static bool check_room(const struct ask *ask, struct admission *out, struct answer *first)
 {
     static const char *const whose[] = {
         [ROOM_HOST_FULL] = "this host is full",
@@ -193,8 +218,8 @@ static bool check_room(const struct ask *ask, struct admission *out)
         .host = ask->host,
         .sender = {ask->client->sender_tag, ask->client->wide_tag},
         .bytes = admission_content_bytes(&ask->request->deposit),
-        /* A message that waits for review removes no other message. */
         .may_evict = ask->host->config.evict != CONFIG_EVICT_REJECT && out->state < PERSIST_HIDDEN,
+        .first = first,
     };
 
     if (room_find(&wish, &out->room)) {
@@ -217,6 +242,8 @@ size_t admission_content_bytes(const struct hearsay_deposit *deposit)
 
 bool admission_decide(const struct ask *ask, struct admission *out_admission)
 {
+    struct answer *first = NULL;
+
     if (!check_form(ask)) {
         return false;
     }
@@ -228,6 +255,7 @@ bool admission_decide(const struct ask *ask, struct admission *out_admission)
     out_admission->is_known =
         host_has(ask->host, ask->request->deposit.id.data, out_admission->now_ms);
     return out_admission->is_known ||
-           (check_parent(ask, out_admission->now_ms) && check_mode(ask, out_admission) &&
-            check_bans(ask) && check_room(ask, out_admission));
+           (check_parent(ask, out_admission->now_ms, &first) && check_mode(ask, out_admission) &&
+            check_bans(ask) && check_answers(ask, out_admission, first) &&
+            check_room(ask, out_admission, first));
 }

@@ -12,11 +12,12 @@
 struct report_job {
     struct job base; /* first */
     struct persist_op op;
-    uint32_t sender;   /* tag of the address that reports */
-    bool is_uncounted; /* the report does not count towards hide_after */
-    bool is_own;       /* the sender has left the message itself */
-    bool is_grave;     /* of the kind ILLEGAL or ABOUT_ME, and not is_own */
-    bool is_beyond;    /* the report would hide the message if no bound kept it shown */
+    uint32_t sender;     /* tag of the address that reports */
+    bool is_uncounted;   /* the report does not count towards hide_after */
+    bool is_own;         /* the sender has left the message itself */
+    bool is_grave;       /* of the kind ILLEGAL or ABOUT_ME, and not is_own */
+    bool is_beyond;      /* the report would hide the message if no bound kept it shown */
+    uint32_t text_bytes; /* of its reason, which count in host->moderation until it is stored */
     char words[PERSIST_WORDS_BYTES_MAX];
 };
 
@@ -24,6 +25,13 @@ enum {
     HIDDEN_SHARE = 5, /* one of so many messages that are shown may be hidden by reports an hour */
     HIDDEN_LEAST = 3  /* or so many, if these are more */
 };
+
+/*
+ * The texts of the reasons that a host keeps may have one byte for so many of the host's `bytes`.
+ * They count neither for `bytes` nor for a sender's share, and each report may bring a thousand
+ * bytes: without a bound of their own they could fill the storage.
+ */
+enum { TEXTS_SHARE = 16 };
 
 /*
  * The moderation entry of the reported message. NULL: the message was removed, or another message
@@ -78,7 +86,11 @@ static void on_reported(struct persist_op *op)
     struct report_job *job = CONTAINER_OF(op, struct report_job, op);
     struct moderated *known = find_reported(job);
 
+    job->base.host->moderation.texts_bytes -= job->text_bytes;
     if (known != NULL) {
+        if (op->outcome == PERSIST_APPLIED) {
+            moderation_set_texts(&job->base.host->moderation, known, op->message.texts_bytes);
+        }
         known->reporting--;
         known->is_hiding = known->is_hiding && job->op.message.state != PERSIST_HIDDEN;
     }
@@ -150,6 +162,27 @@ static void report_withhold(struct service *service, struct host *host, bool is_
                     "because some of them have reported more than hide_per_hour = %" PRIu32
                     " messages; an operator has to look at it (hearsay admin list)",
                     host->config.name, host->config.hide_per_hour);
+    }
+}
+
+/*
+ * Called when grave reports have hidden a message, which no bound keeps them from. Logs a warning
+ * if they have hidden more within an hour than the other kinds may, at most once an hour.
+ */
+static void report_note_grave(struct service *service, struct host *host)
+{
+    struct hide_rate *rate = &host->grave_rate;
+    uint32_t most = hidden_most(host);
+    int64_t now_ms = service_monotonic_ms(service);
+
+    if (hide_rate_allows(rate, 0, most, now_ms)) {
+        (void)hide_rate_note(rate, service->alloc, 0, now_ms); /* without memory nothing is told */
+    } else if (hide_rate_withhold(rate, now_ms)) {
+        log_warning("host %s: reports of the kinds illegal and about-me have hidden more than "
+                    "%" PRIu32 " messages within an hour, and no bound keeps them from hiding all; "
+                    "look at these messages (hearsay admin list) and show again what is fine "
+                    "(hearsay admin restore ID)",
+                    host->config.name, most);
     }
 }
 
@@ -246,6 +279,8 @@ static bool report_decide(struct report_job *job, struct moderated *known)
         }
     } else if (known->grave < hide_after && counted < hide_after) {
         return false;
+    } else if (known->grave >= hide_after) {
+        report_note_grave(service, host);
     }
     known->is_hiding = true;
     return true;
@@ -278,16 +313,32 @@ static bool note_reporter(const struct ask *ask)
     return true;
 }
 
+/* The kind of the report goes to the store in any case, the text of its reason while there is room
+ * for it. */
+static void copy_reason(struct report_job *job, const struct hearsay_report *report)
+{
+    struct moderation *moderation = &job->base.host->moderation;
+    size_t length = report->reason.length;
+
+    if (length == 0 && report->kind == HEARSAY_REPORT_OTHER_KIND) {
+        return;
+    }
+    if (moderation->texts_bytes + length > job->base.host->config.bytes_max / TEXTS_SHARE) {
+        length = 0;
+    }
+    job->words[0] = (char)('0' + report->kind);
+    if (length > 0) {
+        memcpy(job->words + 1, report->reason.text, length);
+    }
+    job->op.words = job->words;
+    job->op.words_bytes = 1 + length;
+    job->text_bytes = (uint32_t)length;
+    moderation->texts_bytes += length;
+}
+
 static void submit_report(struct report_job *job, const struct hearsay_report *report)
 {
-    if (report->reason.length > 0 || report->kind != HEARSAY_REPORT_OTHER_KIND) {
-        job->words[0] = (char)('0' + report->kind);
-        if (report->reason.length > 0) {
-            memcpy(job->words + 1, report->reason.text, report->reason.length);
-        }
-        job->op.words = job->words;
-        job->op.words_bytes = 1 + report->reason.length;
-    }
+    copy_reason(job, report);
     job->op.kind = PERSIST_MODERATE;
     job->op.done = on_reported;
     job->op.now_ms = service_now_ms(job->base.service);

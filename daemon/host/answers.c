@@ -228,6 +228,43 @@ uint32_t answers_count_of(const struct answers *answers, const uint8_t *parent, 
     return count;
 }
 
+static bool may_go(const struct answer *answer, int64_t now_ms)
+{
+    return answer->is_shown && !answer->is_leaving &&
+           !message_expired(answer->item.expires_ms, now_ms);
+}
+
+/* How many answers, from this one on, are of its sender and may go. */
+static uint32_t count_going(const struct answer *from, int64_t now_ms)
+{
+    uint32_t count = 1;
+
+    for (const struct answer *other = from->next; other != NULL && from->item.sender != 0;
+         other = other->next) {
+        count += other->item.sender == from->item.sender && may_go(other, now_ms);
+    }
+    return count;
+}
+
+struct answer *answers_pick(const struct answers *answers, const uint8_t *parent, int64_t now_ms)
+{
+    const struct answered *answered = find_parent(answers, parent);
+    struct answer *answer = NULL;
+    struct answer *picked = NULL;
+    uint32_t most = 0;
+
+    if (answered != NULL) {
+        DL_FOREACH (answered->first, answer) { /* the oldest of each sender counts all of them */
+            uint32_t count = may_go(answer, now_ms) ? count_going(answer, now_ms) : 0;
+            if (count > most) {
+                most = count;
+                picked = answer;
+            }
+        }
+    }
+    return picked;
+}
+
 uint32_t answers_count(const struct answers *answers, const uint8_t *parent, int64_t now_ms)
 {
     const struct answered *answered = find_parent(answers, parent);

@@ -15,7 +15,8 @@ struct answer {
     struct index_item item;
     uint8_t parent[MESSAGE_ID_BYTES];
     uint64_t epoch;
-    bool is_shown; /* it is neither hidden nor does it wait for review */
+    bool is_shown;   /* it is neither hidden nor does it wait for review */
+    bool is_leaving; /* it makes room for an answer that waits for the store */
 };
 
 /* The answers to one message. */
@@ -63,6 +64,13 @@ void answers_shift(struct answers *answers, int64_t from_ms, int64_t by_ms);
 
 /* How many answers to a message are of one sender, hidden ones, too. O(answers to it) */
 uint32_t answers_count_of(const struct answers *answers, const uint8_t *parent, uint32_t sender);
+
+/*
+ * The answer to a message that goes first for one more: of those that are shown and not leaving,
+ * the oldest one of the sender that has most of them. Answers without a sender count as of one
+ * sender each. NULL: there is none. O(answers to it, squared)
+ */
+struct answer *answers_pick(const struct answers *answers, const uint8_t *parent, int64_t now_ms);
 
 /* How many answers to a message are shown and have not expired at now_ms. O(answers to it) */
 uint32_t answers_count(const struct answers *answers, const uint8_t *parent, int64_t now_ms);

@@ -55,6 +55,7 @@ void host_deinit(struct host *host)
     answers_deinit(&host->answers);
     hide_rate_deinit(&host->hide_rate, host->alloc);
     hide_rate_deinit(&host->hidden_rate, host->alloc);
+    hide_rate_deinit(&host->grave_rate, host->alloc);
     removed_deinit(&host->removed, host->alloc);
     memset(host, 0, sizeof(*host));
 }

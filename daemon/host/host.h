@@ -68,10 +68,11 @@ void epoch_leave(struct epoch *epoch);
 /* --- hide_rate -------------------------------------------------------------------------------- */
 
 /*
- * Bounds how much reports may hide in an hour. A host has two of these tables. The first
+ * Bounds how much reports may hide in an hour. A host has three of these tables. The first
  * one counts the reports that counted towards hide_after, for each sender and for each IPv6 /64 on
- * link. The second one counts the messages that reports have hidden. Both are in memory only, and
- * gone after a restart.
+ * link. The second one counts the messages that reports have hidden. The third one counts those
+ * that reports of the grave kinds have hidden: it bounds nothing, and only says when to warn. They
+ * are in memory only, and gone after a restart.
  *
  * The memory is bounded: HIDE_RATE_KEPT entries are recorded. If all of them are less than an hour
  * old, hide_rate_allows returns false for everybody until the oldest one is an hour old.
@@ -147,6 +148,7 @@ struct host {
     bool has_news;                /* an entry of `moderation` may have is_new */
     struct hide_rate hide_rate;   /* reports that have counted towards hide_after lately */
     struct hide_rate hidden_rate; /* messages that they have hidden lately, all by 0 */
+    struct hide_rate grave_rate;  /* messages that grave reports have hidden lately, all by 0 */
     struct removed removed;       /* messages that the operator has removed */
     /* the current epoch: the newest one besides epoch 0; NULL: there is none */
     struct epoch *current;

@@ -39,6 +39,13 @@ struct moderated *moderation_find(const struct moderation *moderation, const uin
     return &moderation->entries[position];
 }
 
+void moderation_set_texts(struct moderation *moderation, struct moderated *entry, uint32_t bytes)
+{
+    moderation->texts_bytes -= entry->texts_bytes;
+    moderation->texts_bytes += bytes;
+    entry->texts_bytes = bytes;
+}
+
 static bool needs_decision(const struct moderated *moderated)
 {
     return moderated->state == PERSIST_HIDDEN || moderated->state == PERSIST_PENDING ||
@@ -89,6 +96,7 @@ int moderation_put(struct moderation *moderation, const struct moderated *modera
     struct moderated *there = moderation_find(moderation, moderated->id);
 
     if (there != NULL) {
+        moderation_set_texts(moderation, there, moderated->texts_bytes);
         *there = *moderated;
         return 0;
     }
@@ -102,6 +110,7 @@ int moderation_put(struct moderation *moderation, const struct moderated *modera
     moderation->entries[moderation->count] = *moderated;
     idmap_insert(&moderation->ids, moderated->id, moderation->count);
     moderation->count++;
+    moderation->texts_bytes += moderated->texts_bytes;
     return 0;
 }
 
@@ -131,6 +140,7 @@ bool moderation_remove(struct moderation *moderation, const uint8_t *id, struct 
     }
     uint32_t position = (uint32_t)(there - moderation->entries);
     uint32_t last = moderation->count - 1;
+    moderation->texts_bytes -= there->texts_bytes;
     if (out != NULL) {
         *out = *there;
     }

@@ -29,9 +29,10 @@ struct moderated {
     uint32_t grave; /* reports of the kinds ILLEGAL and ABOUT_ME, without `own` */
     /* enough senders have reported the message to hide it, and only a bound keeps it shown */
     bool is_beyond;
-    bool is_hiding;  /* a report that will hide the message waits for the store */
-    uint32_t bytes;  /* count against the caps */
-    uint32_t sender; /* tag of the address that deposited the message; 0: not known */
+    bool is_hiding;       /* a report that will hide the message waits for the store */
+    uint32_t bytes;       /* count against the caps */
+    uint32_t sender;      /* tag of the address that deposited the message; 0: not known */
+    uint32_t texts_bytes; /* of the reasons that the store keeps; see moderation_set_texts */
     int64_t deposited_ms;
     int64_t expires_ms;
     int64_t destroy_ms; /* of a removed message: see persist_message; else 0 */
@@ -46,6 +47,8 @@ struct moderation {
     struct moderated *entries; /* owned: `room` elements, `count` in use, in no order */
     uint32_t count;
     uint32_t room;
+    /* Bytes of the texts of reasons: of all entries, and of reports that wait for the store. */
+    uint64_t texts_bytes;
 };
 
 /* Makes an empty table, which holds no memory. Borrows `alloc`. `seed` is random. */
@@ -63,6 +66,9 @@ struct moderated *moderation_find(const struct moderation *moderation, const uin
  * none. NULL: out of memory.
  */
 struct moderated *moderation_take(struct moderation *moderation, const struct index_item *item);
+
+/* Sets how many bytes of texts the store keeps of the reasons of an entry's reports. */
+void moderation_set_texts(struct moderation *moderation, struct moderated *entry, uint32_t bytes);
 
 /* Whether the operator has to decide about the message: it is reported, hidden by reports, or
  * pending, and has not expired. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/host/room.h"
 
+#include <string.h>
+
 #include "core/base/least.h"
 #include "daemon/host/service.h"
 
@@ -207,6 +209,26 @@ static bool find_own(const struct room_wish *wish, bool is_wide, struct room *ro
     return true;
 }
 
+/* Promises the removal of wish->first, if there is one. Returns false if it goes already. */
+static bool find_first(const struct room_wish *wish, struct room *room)
+{
+    struct answer *first = wish->first;
+
+    if (first == NULL) {
+        return true;
+    }
+    if (!shares_pick_id(&wish->host->shares, first->item.id)) {
+        room->why = ROOM_HOST_FULL;
+        room->cap = "messages";
+        return false;
+    }
+    first->is_leaving = true;
+    room_promise(wish, &(struct usage){.messages = 1, .bytes = first->item.bytes});
+    usage_add(&room->own, first->item.bytes);
+    memcpy(room->own_ids[room->own_count++], first->item.id, MESSAGE_ID_BYTES);
+    return true;
+}
+
 /* --- both ------------------------------------------------------------------------------------- */
 
 void room_unpromise(struct service *service, struct host *host, const struct room *room)
@@ -215,7 +237,11 @@ void room_unpromise(struct service *service, struct host *host, const struct roo
     uint64_t bytes = room->own.bytes + room->need.bytes;
 
     for (uint32_t i = 0; i < room->own_count; i++) {
-        shares_unpick(&host->shares, room->own_ids[i]); /* unless it has gone */
+        struct answer *answer = answers_find(&host->answers, room->own_ids[i]);
+        if (answer != NULL) { /* unless it has gone */
+            answer->is_leaving = false;
+        }
+        shares_unpick(&host->shares, room->own_ids[i]);
     }
     host->leaving.messages -= messages;
     host->leaving.bytes -= bytes;
@@ -271,8 +297,8 @@ bool room_find(const struct room_wish *wish, struct room *out_room)
 {
     out_room->own_count = 0;
     out_room->own = out_room->need = (struct usage){0};
-    if (find_own(wish, false, out_room) && find_own(wish, true, out_room) &&
-        find_in_host(wish, out_room)) {
+    if (find_first(wish, out_room) && find_own(wish, false, out_room) &&
+        find_own(wish, true, out_room) && find_in_host(wish, out_room)) {
         room_promise(wish, &out_room->need);
         return true;
     }

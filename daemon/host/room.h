@@ -8,6 +8,8 @@
  * link may have 1/2. An address or a /64 without any message is not over its share with the first
  * one. Example: with `messages = 8000` of a host an address may have 500 messages there.
  *
+ * If a message has as many answers as it may have, one of them goes for a new one (answers_pick).
+ *
  * If `evict` allows it, a sender over its share loses its own oldest messages. If a /64 is over its
  * share, the address of the /64 that has most loses its oldest messages. shares.h picks these
  * messages. If the host or the server is full, too, the store picks more messages in the
@@ -37,8 +39,9 @@ struct room_wish {
     struct service *service;
     struct host *host;
     struct sender_tags sender;
-    uint64_t bytes; /* bytes of the message that count against the caps */
-    bool may_evict; /* other messages may be removed for this one */
+    uint64_t bytes;       /* bytes of the message that count against the caps */
+    bool may_evict;       /* other messages may be removed for this one */
+    struct answer *first; /* an answer that goes for this one in any case; NULL: none */
 };
 
 /* The messages that are removed for a new one. */

@@ -22,6 +22,7 @@ int service_keep(struct service *service, struct host *host, const struct persis
         .state = message->state,
         .reports = message->reports,
         .grave = message->grave,
+        .texts_bytes = message->texts_bytes,
         .bytes = host_message_bytes(message),
         .sender = message->sender,
         .deposited_ms = message->deposited_ms,

@@ -309,6 +309,20 @@ bool shares_pick(struct shares *shares, uint32_t address_tag, uint8_t *out_id, u
     return pick_of(shares, find_sharer(shares, address_tag, false), out_id, out_bytes);
 }
 
+bool shares_pick_id(struct shares *shares, const uint8_t *id)
+{
+    uint32_t at = 0;
+
+    if (!find_record(shares, id, &at)) {
+        return true;
+    }
+    if ((shares->records[at].bytes & LEAVING) != 0) {
+        return false;
+    }
+    set_leaving(shares, &shares->records[at], true);
+    return true;
+}
+
 bool shares_pick_wide(struct shares *shares, uint32_t wide_tag, bool by_bytes, uint8_t *out_id,
                       uint32_t *out_bytes)
 {

@@ -107,6 +107,12 @@ void shares_usage(const struct shares *shares, uint32_t tag, bool is_wide, struc
 bool shares_pick(struct shares *shares, uint32_t address_tag, uint8_t *out_id, uint32_t *out_bytes);
 
 /*
+ * Marks this message as leaving. Returns false if it is marked already. A message that belongs to
+ * no sender has no mark: then the function returns true, and marks nothing.
+ */
+bool shares_pick_id(struct shares *shares, const uint8_t *id);
+
+/*
  * Chooses the address of a /64 that has the most unmarked messages (with `by_bytes`: whose unmarked
  * messages have the most bytes), and marks the oldest unmarked message of this address as leaving.
  * Returns false if the /64 has no unmarked message. O(sharer_room + marked messages of the address)

@@ -280,6 +280,7 @@ int store_moderation_apply(struct store_database *database, struct persist_op *o
         store_review_add_reason(&row, op->words, op->words == NULL ? 0 : op->words_bytes);
     }
     op->message.seq = seq;
+    op->message.texts_bytes = store_review_texts_bytes(row.reasons, row.reasons_bytes);
     out_times->state = row.state;
     out_times->reports = row.reports;
     if (seq == stored.seq) {

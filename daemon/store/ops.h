@@ -309,6 +309,9 @@ int store_review_state(struct store_database *database, int64_t seq, enum persis
 /* How many of the reasons, one on each line, are grave (see `words` in persist.h). */
 uint32_t store_review_count_grave(const char *reasons, size_t bytes);
 
+/* Bytes of the texts of the reasons, one on each line: without the kinds and the ends of lines. */
+uint32_t store_review_texts_bytes(const char *reasons, size_t bytes);
+
 /* Appends the reason of a report. `words` in persist.h says which reason is deleted for it. */
 void store_review_add_reason(struct store_review *row, const char *words, size_t bytes);
 

@@ -78,8 +78,10 @@ struct persist_message {
     uint32_t reports;         /* number of reports */
     uint32_t grave;           /* replay: how many of the reasons that are kept are grave; grave: see
                                  `words` */
-    int64_t destroy_ms; /* WITHHELD: the first expiry at this time or later deletes the message;
-                           0: no such time */
+    uint32_t texts_bytes; /* replay, and set by a moderate: bytes of the texts of the reasons that
+                             are kept, without the digit and the end of each line */
+    int64_t destroy_ms;   /* WITHHELD: the first expiry at this time or later deletes the message;
+                             0: no such time */
     int64_t removed_ms; /* of a message with a destroy_ms: when it was removed; set by the store */
 };
 

@@ -64,6 +64,16 @@ uint32_t store_review_count_grave(const char *reasons, size_t bytes)
     return grave;
 }
 
+uint32_t store_review_texts_bytes(const char *reasons, size_t bytes)
+{
+    size_t texts = bytes;
+
+    for (size_t i = 0; i < bytes; i++) {
+        texts -= reasons[i] == '\n' ? 2 : 0; /* each line has a kind and an end */
+    }
+    return (uint32_t)texts;
+}
+
 /*
  * Deletes the oldest grave reason if `is_grave` is true, and the oldest reason that is not grave if
  * `is_grave` is false. The row must have such a reason.

@@ -432,6 +432,10 @@ static void add_words(struct fake_message *stored, const char *words, size_t cou
     const size_t used = strlen(stored->words);
     (void)snprintf(stored->words + used, sizeof(stored->words) - used, "%.*s\n", (int)count, words);
     stored->message.grave = (uint32_t)grave; /* what a start finds */
+    stored->message.texts_bytes = 0;
+    for (const char *at = stored->words; *at != '\0'; at = strchr(at, '\n') + 1) {
+        stored->message.texts_bytes += (uint32_t)(strchr(at, '\n') - at) - 1;
+    }
 }
 
 /* What is shown now, and was not, takes a new number. */
@@ -473,6 +477,7 @@ static enum persist_outcome moderate(struct fake *fake, struct persist_op *op)
     }
     op->message.state = stored->message.state;
     op->message.reports = stored->message.reports;
+    op->message.texts_bytes = stored->message.texts_bytes;
     return PERSIST_APPLIED;
 }
 

@@ -223,6 +223,40 @@ TEST_WITH(test_most, setup, teardown)
     deposit(fixture, 3, 1);
 }
 
+/* Who has most answers below a message makes room for the others, unless nothing may go. */
+TEST(most_of_a_few_senders)
+{
+    struct handler_fixture *fixture = handler_fixture_new();
+
+    config_add_host(&fixture->config, "default");
+    handler_fixture_set(fixture, "host default", "evict", "oldest");
+    handler_fixture_start(fixture);
+    struct answers *answers = &fixture->service->hosts[0].answers;
+    deposit(fixture, 1, 0);
+    for (uint8_t i = 0; i < 100; i++) {
+        fixture->client.sender_tag = 1 + i / 25U;
+        fixture->clock.wall_ms++;
+        deposit(fixture, 100 + i, 1);
+    }
+    for (uint8_t i = 0; i < 5; i++) { /* the oldest of each sender, and again of the first one */
+        fixture->client.sender_tag = 5U + i;
+        deposit(fixture, 10 + i, 1);
+        assert_null(answers_find(answers, id_of((uint8_t)(i < 4 ? 100 + 25 * i : 101))));
+        assert_int_equal(answers_of(answers, id_of(1))->count, 100);
+    }
+    fixture->client.sender_tag = 3; /* it has left 24, and one sender 23 */
+    handler_fixture_ask(fixture, make(20, 1));
+    fixture->client.sender_tag = 10;
+    handler_fixture_ask(fixture, make(21, 1)); /* the other one waits still */
+    assert_int_equal(handler_fixture_settle(fixture), HEARSAY_RESPONSE_DEPOSITED);
+    assert_int_equal(answers_of(answers, id_of(1))->count, 100);
+    for (uint8_t i = 0; i < 5; i++) {
+        assert_non_null(answers_find(answers, id_of(10 + i)));
+    }
+    check_all(fixture);
+    handler_fixture_free(fixture);
+}
+
 /* --- with the parent -------------------------------------------------------------------------- */
 
 TEST_WITH(test_hidden_and_restored, setup, teardown)

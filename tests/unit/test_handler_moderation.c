@@ -105,6 +105,77 @@ MODERATED_TEST(reports_of_what_goes_meanwhile)
     assert_int_equal(usage(fixture), 0);
 }
 
+/* Nothing bounds the grave kinds, but the log is told once they have hidden more than others may.
+ */
+MODERATED_TEST(many_grave_reports_are_told)
+{
+    const struct hide_rate *rate = &fixture->service->hosts[0].grave_rate;
+
+    for (uint8_t number = 1; number <= 6; number++) {
+        deposit(fixture, number, "nice");
+    }
+    for (uint8_t number = 1; number <= 6; number++) {
+        for (uint32_t sender = 1; sender <= 2; sender++) {
+            struct hearsay_request request = *handler_fixture_about(HEARSAY_REQUEST_REPORT, number);
+            fixture->client.sender_tag = sender;
+            request.report.kind = HEARSAY_REPORT_ILLEGAL;
+            assert_int_equal(handler_fixture_do(fixture, &request), HEARSAY_RESPONSE_REPORT_TAKEN);
+        }
+        assert_false(handler_fixture_finds(fixture, number));
+        assert_int_equal(rate->count, number < 3 ? number : 3); /* as many as others may hide */
+        assert_int_equal(rate->was_told, number > 3);
+    }
+}
+
+/* Reports a message with a reason of `length` bytes. Returns the length of the newest one kept. */
+static size_t report_at_length(struct handler_fixture *fixture, uint8_t number, uint32_t sender,
+                               size_t length)
+{
+    static char text[LIMIT_REASON_BYTES];
+    struct hearsay_request request = *handler_fixture_about(HEARSAY_REQUEST_REPORT, number);
+
+    memset(text, 'r', sizeof(text));
+    fixture->client.sender_tag = sender;
+    request.report.kind = HEARSAY_REPORT_SPAM;
+    request.report.reason = (struct hearsay_text){text, length};
+    assert_int_equal(handler_fixture_do(fixture, &request), HEARSAY_RESPONSE_REPORT_TAKEN);
+    const struct hearsay_reported_message *message = &list(fixture, false, 0)->messages[0];
+    assert_int_equal(message->reports, sender);
+    assert_int_equal(message->reason_count, sender);
+    assert_int_equal(message->reasons[sender - 1].kind, HEARSAY_REPORT_SPAM);
+    return message->reasons[sender - 1].text.length;
+}
+
+/* A 16th of the host's bytes is kept of the reasons. What comes besides counts, without its text.
+ */
+TEST(reasons_are_bounded)
+{
+    struct handler_fixture *fixture = handler_fixture_new();
+
+    config_add_host(&fixture->config, "default");
+    handler_fixture_set(fixture, "host default", "hide_after", "0");
+    handler_fixture_set(fixture, "host default", "bytes", "32K");
+    handler_fixture_start(fixture);
+    deposit(fixture, 1, "rude");
+    assert_int_equal(report_at_length(fixture, 1, 1, 1000), 1000);
+    fake_persist_fail_next(fixture->persist);
+    fixture->client.sender_tag = 2;
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_REPORT, 1), MSG_STORAGE);
+    assert_int_equal(report_at_length(fixture, 1, 2, 1000), 1000);
+    assert_int_equal(report_at_length(fixture, 1, 3, 1000), 0);
+    assert_int_equal(report_at_length(fixture, 1, 4, 48), 48);
+    handler_close(fixture->service);
+    handler_fixture_start(fixture); /* what is stored counts after a restart */
+    assert_int_equal(report_at_length(fixture, 1, 5, 1), 0);
+    assert_int_equal(fixture->service->hosts[0].moderation.texts_bytes, 2048);
+    fixture->clock.wall_ms += INT64_C(1000) * LONG_S;
+    service_sweep(fixture->service);
+    (void)fake_persist_commit(fixture->persist);
+    deposit(fixture, 2, "ruder"); /* with the message its reasons have gone */
+    assert_int_equal(report_at_length(fixture, 2, 1, 1000), 1000);
+    handler_fixture_free(fixture);
+}
+
 /* --- restore ---------------------------------------------------------------------------------- */
 
 MODERATED_TEST(restored_is_shown_for_good)

@@ -16,7 +16,8 @@ enum { IDS = 300, STEPS = 20000 };
 
 static struct moderated make(uint32_t number, enum persist_state state)
 {
-    struct moderated made = {.state = state, .reports = number, .bytes = number * 3};
+    struct moderated made = {
+        .state = state, .reports = number, .bytes = number * 3, .texts_bytes = number % 7};
 
     memcpy(made.id, &number, sizeof(number));
     return made;
@@ -49,6 +50,11 @@ TEST(test_against_a_table)
             }
             there[number] = false;
         }
+        struct moderated *changed = moderation_find(&moderation, one.id);
+        if (changed != NULL) {
+            moderation_set_texts(&moderation, changed, rng_below(&rng, 1000));
+            table[number] = *changed;
+        }
         const uint32_t other = rng_below(&rng, IDS);
         const struct moderated key = make(other, PERSIST_SHOWN);
         const struct moderated *found = moderation_find(&moderation, key.id);
@@ -56,7 +62,9 @@ TEST(test_against_a_table)
         assert_int_equal(moderation_hides(&moderation, key.id),
                          there[other] && table[other].state >= PERSIST_HIDDEN);
     }
+    uint64_t texts_bytes = 0;
     for (uint32_t i = 0; i < IDS; i++) {
+        texts_bytes += there[i] ? table[i].texts_bytes : 0;
         expected.hidden += there[i] && table[i].state >= PERSIST_HIDDEN;
         expected.pending += there[i] && table[i].state == PERSIST_PENDING;
         expected.reported += there[i] && table[i].state != PERSIST_PENDING &&
@@ -66,6 +74,7 @@ TEST(test_against_a_table)
     assert_int_equal(counts.hidden, expected.hidden);
     assert_int_equal(counts.pending, expected.pending);
     assert_int_equal(counts.reported, expected.reported);
+    assert_int_equal(moderation.texts_bytes, texts_bytes);
     moderation_deinit(&moderation);
 }
 

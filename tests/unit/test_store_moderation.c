@@ -33,6 +33,7 @@ static enum persist_outcome moderate(uint32_t number, int64_t deposited_ms,
 struct found {
     enum persist_state state;
     uint32_t reports;
+    uint32_t texts_bytes;
     bool there;
 };
 
@@ -42,7 +43,7 @@ static int visit(void *context, const struct persist_message *message)
     const uint32_t number = store_check_message(message);
 
     assert_true(number < 16);
-    found[number] = (struct found){message->state, message->reports, true};
+    found[number] = (struct found){message->state, message->reports, message->texts_bytes, true};
     return 0;
 }
 
@@ -299,6 +300,25 @@ TEST_ON(test_grave_reasons_stay, store_setup, store_teardown, &fixture)
     report_often(1, "3rude", &reports);
     assert_reasons("4spam\n4spam\n4spam\n4spam\n4spam\n4spam\n4spam\n4spam\n4spam\n4spam\n"
                    "4spam\n2you\n2you\n2you\n2you\n3rude\n");
+}
+
+/* The bytes of the texts are known after each report, and after a start. */
+TEST_ON(test_texts_are_counted, store_setup, store_teardown, &fixture)
+{
+    struct found found[16];
+    struct store_op op;
+
+    assert_int_equal(store_deposit(&fixture, 1, 1, NEVER), PERSIST_APPLIED);
+    for (uint32_t reports = 1; reports <= PERSIST_REASONS_KEPT + 4; reports++) {
+        uint32_t kept = reports <= PERSIST_REASONS_KEPT ? reports - 1 : PERSIST_REASONS_KEPT;
+        store_make_moderate(&fixture, &op, 1, 1, PERSIST_SHOWN, reports,
+                            reports == 1 ? "4" : "4spam");
+        assert_int_equal(store_do(&fixture, &op), PERSIST_APPLIED);
+        assert_int_equal(op.op.message.texts_bytes, strlen("spam") * kept);
+    }
+    store_reopen(&fixture);
+    replay(found);
+    assert_int_equal(found[1].texts_bytes, strlen("spam") * PERSIST_REASONS_KEPT);
 }
 
 /* --- rules ------------------------------------------------------------------------------------ */

@@ -46,7 +46,9 @@ static int read_moderation(struct replay *replay, struct persist_message *messag
         message->destroy_ms = sqlite3_column_int64(row, 3);
         message->removed_ms = sqlite3_column_int64(row, 4);
         const char *reasons = (const char *)sqlite3_column_text(row, 5);
-        message->grave = store_review_count_grave(reasons, (size_t)sqlite3_column_bytes(row, 5));
+        size_t bytes = (size_t)sqlite3_column_bytes(row, 5);
+        message->grave = store_review_count_grave(reasons, bytes);
+        message->texts_bytes = store_review_texts_bytes(reasons, bytes);
     }
     return replay->moderation_rc == SQLITE_ROW || replay->moderation_rc == SQLITE_DONE
                ? SQLITE_ROW
