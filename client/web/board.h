@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * board: the messages of hearsayd, as the pages need them. Reads go through one connection for all
- * phones, in requests that name the phone, and are cached. Writes go through a connection that
- * speaks for the phone's address. So the limits are those of the phone. No function blocks. On the
- * loop's thread.
+ * phones, in requests that name the phone, and what all phones read is cached. Writes go through a
+ * connection that speaks for the phone's address. So the limits are those of the phone. No function
+ * blocks. On the loop's thread.
  */
 #pragma once
 
@@ -16,7 +16,7 @@ struct board;
 struct board_options {
     uv_loop_t *loop;             /* borrowed */
     const char *server;          /* path of the gateway's socket; borrowed */
-    uint32_t cache_ms;           /* how long an answer is given again */
+    uint32_t cache_ms;           /* how long an answer that all read is given again */
     unsigned per_page;           /* messages of a list */
     unsigned views;              /* views that are cached and watched */
     unsigned upstreams;          /* connections on behalf of phones */

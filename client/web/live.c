@@ -12,9 +12,18 @@
 
 /* --- limits ----------------------------------------------------------------------------------- */
 
+/* Whether a stream of another sender may give way: where all hold equally many, those that were
+ * there first keep theirs, because an address more costs an attacker nothing. */
+static bool has_more(const struct fair_share *share, const struct fair_share *newcomer)
+{
+    return share->held > newcomer->held ||
+           (share->held == newcomer->held && share->by_network > newcomer->by_network);
+}
+
 /* Makes a place for a stream that is counted already: where its address has too many, of the oldest
  * one of the address, because a page that is loaded again leaves a stream behind that is not known
- * to be dead; else of one of the holder with most. False: none gives way. */
+ * to be dead; else of one of the holder with most, or of the newcomer's own. False: none gives way,
+ * and the page's script tries again. */
 static bool streams_make_room(struct live *live, const struct live_stream *newcomer)
 {
     struct fair_choice own = {.newcomer = fair_share(newcomer->holder)};
@@ -37,7 +46,9 @@ static bool streams_make_room(struct live *live, const struct live_stream *newco
             if (stream->is_ending) {
                 continue;
             }
-            fair_consider(&all, &candidate);
+            if (stream->holder == newcomer->holder || has_more(&candidate.share, &own.newcomer)) {
+                fair_consider(&all, &candidate);
+            }
             if (http_peer_shares_address(&stream->client, &newcomer->client)) {
                 own_count++;
                 fair_consider(&own, &candidate);

@@ -534,7 +534,8 @@ def test_deposits_are_limited_by_phone(make_web):
 
 
 def test_reads_are_limited_by_phone(make_web):
-    """hearsayd refuses; what is known already is shown all the same, to the phone and to others."""
+    """hearsayd refuses; the plain list, which all read, is shown all the same. A list with a topic, an older one and a
+    message are not, so a phone without tokens does not learn which of them another phone has just read."""
     web = make_web("cache = 1m\n", "[limits]\nqueries_per_minute = 1\nquery_burst = 9\n")
 
     def read(topic, source):
@@ -545,26 +546,40 @@ def test_reads_are_limited_by_phone(make_web):
     count = statuses.index(429)
     assert 1 < count < 10 and statuses == count * [200] + (12 - count) * [429]
     assert "Retry-After" in answers[-1].headers and "action=\"/leave\"" not in answers[-1].text
-    assert read("a0", "127.0.0.7").status == 200
-    assert read(f"a{count}", "127.0.0.8").status == 200 == read(f"a{count}", "127.0.0.7").status
+    assert web.get("/", source="127.0.0.8").status == 200 == web.get("/", source="127.0.0.7").status
+    for path in f"/?t=a{count}", "/?before=1790000000000", "/m/" + 32 * "a":
+        assert web.get(path, source="127.0.0.8").status != 429 == web.get(path, source="127.0.0.7").status, path
+    assert read("a0", "127.0.0.7").status == 429
+
+
+def test_answers_of_others_are_paid(make_web):
+    """A phone pays the same for what another phone has just read as for what nobody reads."""
+    web = make_web("cache = 1m\n", "[limits]\nqueries_per_minute = 1\nquery_burst = 9\n")
+
+    def count_read(path, source):
+        return [web.get(path, source=source).status for _ in range(12)].count(200)
+
+    assert web.get("/?t=union", source="127.0.0.7").status == 200
+    assert 1 < count_read("/?t=union", "127.0.0.8") == count_read("/?t=jazz", "127.0.0.9") < 10
 
 
 def test_streams_are_paid_like_lists(make_web):
     """Each stream of another view makes a watch at hearsayd. A phone that opens ever new ones is refused
-    as one that reads ever new lists; the stream behind a page costs no more than the page."""
+    as one that reads ever new lists; the stream behind the plain page costs nothing."""
     web = make_web("cache = 1m\n", "[limits]\nqueries_per_minute = 1\nquery_burst = 9\n")
 
-    def status_of(topic, source):
+    def status_of(query, source):
         connection = web.connection(source)
-        connection.sendall(f"GET /events?t={topic} HTTP/1.1\r\nHost: {NAME}:{web.port}\r\n\r\n".encode())
+        connection.sendall(f"GET /events?{query} HTTP/1.1\r\nHost: {NAME}:{web.port}\r\n\r\n".encode())
         with connection, connection.makefile("rb") as answer:
             return int(answer.readline().split()[1])
 
-    assert web.get("/?t=a0", source="127.0.0.7").status == 200
-    statuses = [status_of(f"a{number}", "127.0.0.7") for number in (0, 0, *range(1, 12))]
+    assert web.get("/", source="127.0.0.7").status == 200
+    assert [status_of("", "127.0.0.7") for _ in range(3)] == 3 * [200]
+    statuses = [status_of(f"t=a{number}", "127.0.0.7") for number in (0, *range(12))]
     count = statuses.index(429)
     assert 4 < count < 12 and statuses == count * [200] + (13 - count) * [429]
-    assert status_of("a0", "127.0.0.7") == 200 == status_of("b", "127.0.0.8")
+    assert status_of("", "127.0.0.7") == 200 == status_of("t=b", "127.0.0.8")
 
 
 def proxied(web):

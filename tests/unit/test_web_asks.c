@@ -317,7 +317,8 @@ WEB_BOARD_TEST(test_a_message_changes_its_place)
     assert_int_equal(web_board_look(fixture, &fixture->world.queries), 3);
 }
 
-/* What a phone withdraws is not given from the cache any more; lists without it are. */
+/* What a phone withdraws is not given from the cache any more; lists without it are, to open pages.
+ */
 WEB_BOARD_TEST(test_withdrawn)
 {
     const struct view view = near_tea();

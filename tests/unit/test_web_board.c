@@ -413,10 +413,12 @@ TEST(test_a_sender_has_one_connection)
     web_board_stop(&fixture);
 }
 
-/* A reading request names the phone whose request it is; what is known already costs nobody. */
+/* A reading request names the phone whose request it is; the plain list that is known already costs
+ * nobody. */
 WEB_BOARD_TEST_OF_ONE(test_readers_pay)
 {
-    const struct view tea = web_board_tea();
+    struct view tea = web_board_tea();
+    tea.topic_count = 0;
     struct view older = tea;
     struct http_address client = web_board_phone(7);
     struct web_board_told told = web_board_list_for(fixture, &tea, &client);
@@ -438,6 +440,33 @@ WEB_BOARD_TEST_OF_ONE(test_readers_pay)
     assert_int_equal(web_board_look(fixture, &fixture->world.asker), 0);
 }
 
+/* What few read is asked for by each phone that reads it, and paid by it, so neither its tokens nor
+ * a refusal say that another phone has just read the same. */
+WEB_BOARD_TEST_OF_ONE(test_readers_learn_nothing_of_others)
+{
+    const struct http_address victim = web_board_phone(7);
+    const struct http_address other = web_board_phone(8);
+    const struct view tea = web_board_tea();
+    struct view older = tea;
+    struct web_board_told told;
+    older.topic_count = 0;
+    older.before_ms = 5;
+    for (unsigned i = 0; i < 2; i++) {
+        const struct view *view = i == 0 ? &tea : &older;
+        told = web_board_list_for(fixture, view, &victim);
+        told = web_board_list_for(fixture, view, &other);
+        assert_int_equal(web_board_look(fixture, &fixture->world.asker), 8);
+    }
+    told = web_board_get(fixture, web_board_id, &victim);
+    told = web_board_get(fixture, web_board_id, &other);
+    assert_int_equal(web_board_look(fixture, &fixture->world.asker), 8);
+    assert_int_equal(web_board_look(fixture, &fixture->world.gets), 2);
+    unsigned queries = web_board_look(fixture, &fixture->world.queries);
+    told = web_board_list(fixture, &tea);
+    assert_int_equal(told.outcome, BOARD_DONE); /* an open page is nobody's: what is known does */
+    assert_int_equal(web_board_look(fixture, &fixture->world.queries), queries);
+}
+
 /* A reader who reads too often is told so, and then at once, without a question, until the time
  * that hearsayd named. Who waits for the same answer is asked for in its place. */
 WEB_BOARD_TEST_OF_ONE(test_refused_readers)
@@ -445,6 +474,8 @@ WEB_BOARD_TEST_OF_ONE(test_refused_readers)
     struct web_board_told told[2] = {{.count = 0}, {.count = 0}};
     const struct view tea = web_board_tea();
     struct view older = tea;
+    struct view plain = tea;
+    plain.topic_count = 0;
     const struct http_address tired = web_board_phone(7);
     const struct http_address other = web_board_phone(8);
     WEB_BOARD_SET(fixture, tired, 7);
@@ -461,8 +492,12 @@ WEB_BOARD_TEST_OF_ONE(test_refused_readers)
     board_list(fixture->board, &older, &tired, web_board_on_done, &told[0]);
     assert_int_equal(told[0].count, 1);
     assert_int_equal(told[0].outcome, BOARD_LIMITED);
-    board_list(fixture->board, &tea, &tired, web_board_on_done, &told[0]); /* is known */
+    board_list(fixture->board, &tea, &tired, web_board_on_done, &told[0]); /* 8 knows it */
     assert_int_equal(told[0].count, 2);
+    assert_int_equal(told[0].outcome, BOARD_LIMITED);
+    (void)web_board_list_for(fixture, &plain, &other);
+    board_list(fixture->board, &plain, &tired, web_board_on_done, &told[0]); /* all know it */
+    assert_int_equal(told[0].count, 3);
     assert_int_equal(told[0].outcome, BOARD_DONE);
     assert_int_equal(web_board_look(fixture, &fixture->world.refused_reads), 1);
     WEB_BOARD_SET(fixture, tired, 0);

@@ -404,7 +404,8 @@ TEST_WITH(an_address_keeps_its_newest_streams, web_live_setup, web_live_teardown
     assert_false(third->is_ended);
 }
 
-/* Of all streams, one of whoever has most makes room; at equal shares, the oldest one. */
+/* Of all streams, one of whoever has most makes room. At equal shares none does: those that were
+ * there first keep theirs, however many addresses come, until one of them goes. */
 TEST_WITH(whoever_has_most_streams_gives_way, web_live_setup, web_live_teardown)
 {
     for (unsigned phone = 0; phone < 7; phone++) {
@@ -415,11 +416,14 @@ TEST_WITH(whoever_has_most_streams_gives_way, web_live_setup, web_live_teardown)
     (void)web_live_open(9, NULL);
     assert_true(web_live.streams[6].is_ended);
     web_live_reap();
-    (void)web_live_open(10, NULL);
-    assert_true(web_live.streams[0].is_ended);
-    for (size_t i = 1; i < web_live.stream_count; i++) {
+    for (unsigned phone = 10; phone < 20; phone++) {
+        assert_int_equal(web_live_ask(phone, &web_live.plain, NULL).status, 503);
+    }
+    for (size_t i = 0; i < web_live.stream_count; i++) {
         assert_true(web_live.streams[i].is_ended == (i == 6));
     }
+    web_live_close(&web_live.streams[0]);
+    assert_int_equal(web_live_ask(10, &web_live.plain, NULL).status, 200);
 }
 
 /* Of IPv6 from further away, a /64 is one address. */

@@ -8,6 +8,9 @@
  * hearsayd decides how often a sender may ask: each question names the client that waits for it
  * first, who pays for the answer that others get, too. Where hearsayd refuses that client, the
  * question is asked for the next one who waits.
+ *
+ * An answer that few read is not given again to a phone: neither what the phone pays nor that it
+ * gets an answer at all must tell it that another phone has just read the same.
  */
 
 #include <stdio.h>
@@ -169,12 +172,30 @@ static void board_send(struct board *board)
     }
 }
 
-static bool is_current(const struct board *board, const struct ask *ask)
+/* Whether so many read an answer that it says nothing of any of them: the newest messages of a
+ * place without topics, and what is no list and no message. */
+static bool is_of_all(const struct ask *ask)
+{
+    switch (ask->kind) {
+    case ASK_LIST:
+        return ask->view->topic_count == 0 && ask->view->before_ms == INT64_MAX;
+    case ASK_GET:
+    case ASK_ANSWERS:
+        return false;
+    default:
+        return true;
+    }
+}
+
+/* Whether the answer may be given again. Open pages (family 0) see nothing of where it is from. */
+static bool is_current(const struct board *board, const struct ask *ask,
+                       const struct http_address *client)
 {
     bool is_of_places = ask->kind == ASK_PLACE || ask->kind == ASK_PLACES;
     int64_t most_ms = is_of_places ? PLACE_MS : (int64_t)board->options.cache_ms;
 
-    return ask->answer != NULL && ask->is_fresh && loop_now(board) - ask->answered_ms <= most_ms;
+    return (client->family == 0 || is_of_all(ask)) && ask->answer != NULL && ask->is_fresh &&
+           loop_now(board) - ask->answered_ms <= most_ms;
 }
 
 /* Queues a question that somebody waits for. If there are too many, who has most is told to come
@@ -201,7 +222,7 @@ static void board_ask(struct board *board, const struct ask *key, board_done *do
     if (ask != NULL) {
         board_begin_ticks(board);
     }
-    if (is_refused && (ask == NULL || !is_current(board, ask))) {
+    if (is_refused && (ask == NULL || !is_current(board, ask, &key->client))) {
         done(context, &(struct board_reply){.outcome = BOARD_LIMITED, .error = &error});
     } else if (ask == NULL || !ask_add_waiter(ask, &key->client, done, context)) {
         done(context,
@@ -209,7 +230,7 @@ static void board_ask(struct board *board, const struct ask *key, board_done *do
                                    .error = board->is_stopped ? &board->why : NULL});
     } else if (!board->is_greeted) {
         answer_away(board, ask);
-    } else if (is_current(board, ask)) {
+    } else if (is_current(board, ask, &key->client)) {
         ask_give_answer(ask, loop_now(board), clock_now(board));
     } else if (ask->ticket == 0) {
         queue_ask(board, ask, &key->client);

@@ -95,8 +95,8 @@ static const struct settings_key keys[] = {
     {WEB_KEY("per_page", per_page), SETTINGS_TYPE_COUNT, 1, 100, .unit = "messages",
      .standard = "20", .help = "Messages on one page."},
     {WEB_KEY("cache", cache_ms), SETTINGS_TYPE_MILLISECONDS, 0, 60000, .standard = "1s",
-     .help = "How long an answer of hearsayd is shown to others who ask for the same. 0: each "
-             "request asks hearsayd."},
+     .help = "How long the newest messages of a place are shown to others without asking hearsayd. "
+             "Lists with topics, older messages and single messages are always asked for."},
     {WEB_KEY("connections", connections), SETTINGS_TYPE_COUNT, 1, 65536, .unit = "connections",
      .standard = "512", .help = "Most connections of phones at a time."},
     {WEB_KEY("connections_per_address", connections_per_address), SETTINGS_TYPE_COUNT, 1, 65536,
