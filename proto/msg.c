@@ -8,27 +8,27 @@
 #include "core/base/label.h"
 
 static const char *const msg_error_names[] = {
-    [MSG_MALFORMED] = "MALFORMED",
-    [MSG_UNSUPPORTED_VERSION] = "UNSUPPORTED_VERSION",
-    [MSG_UNSUPPORTED] = "UNSUPPORTED",
-    [MSG_INVALID] = "INVALID",
-    [MSG_UNKNOWN_HOST] = "UNKNOWN_HOST",
-    [MSG_UNKNOWN_EPOCH] = "UNKNOWN_EPOCH",
-    [MSG_PROFILE_MISMATCH] = "PROFILE_MISMATCH",
-    [MSG_TOO_LARGE] = "TOO_LARGE",
-    [MSG_FILL_OUT_OF_RANGE] = "FILL_OUT_OF_RANGE",
-    [MSG_RATE_LIMITED] = "RATE_LIMITED",
-    [MSG_QUOTA] = "QUOTA",
-    [MSG_NOT_FOUND] = "NOT_FOUND",
-    [MSG_ALREADY_EXISTS] = "ALREADY_EXISTS",
-    [MSG_FORBIDDEN] = "FORBIDDEN",
-    [MSG_STORAGE] = "STORAGE",
-    [MSG_SHUTTING_DOWN] = "SHUTTING_DOWN",
-    [MSG_INTERNAL] = "INTERNAL",
-    [MSG_REMOVED] = "REMOVED",
+    [HEARSAY_CODE_MALFORMED] = "MALFORMED",
+    [HEARSAY_CODE_UNSUPPORTED_VERSION] = "UNSUPPORTED_VERSION",
+    [HEARSAY_CODE_UNSUPPORTED] = "UNSUPPORTED",
+    [HEARSAY_CODE_INVALID] = "INVALID",
+    [HEARSAY_CODE_UNKNOWN_HOST] = "UNKNOWN_HOST",
+    [HEARSAY_CODE_UNKNOWN_EPOCH] = "UNKNOWN_EPOCH",
+    [HEARSAY_CODE_PROFILE_MISMATCH] = "PROFILE_MISMATCH",
+    [HEARSAY_CODE_TOO_LARGE] = "TOO_LARGE",
+    [HEARSAY_CODE_FILL_OUT_OF_RANGE] = "FILL_OUT_OF_RANGE",
+    [HEARSAY_CODE_RATE_LIMITED] = "RATE_LIMITED",
+    [HEARSAY_CODE_QUOTA] = "QUOTA",
+    [HEARSAY_CODE_NOT_FOUND] = "NOT_FOUND",
+    [HEARSAY_CODE_ALREADY_EXISTS] = "ALREADY_EXISTS",
+    [HEARSAY_CODE_FORBIDDEN] = "FORBIDDEN",
+    [HEARSAY_CODE_STORAGE] = "STORAGE",
+    [HEARSAY_CODE_SHUTTING_DOWN] = "SHUTTING_DOWN",
+    [HEARSAY_CODE_INTERNAL] = "INTERNAL",
+    [HEARSAY_CODE_REMOVED] = "REMOVED",
 };
 
-const char *msg_error_name(enum msg_error_code code)
+const char *msg_error_name(enum hearsay_code code)
 {
     size_t index = (size_t)code;
 
@@ -84,7 +84,7 @@ static void msg_text_repair(char *text)
     }
 }
 
-void msg_error_set(struct msg_error *error, enum msg_error_code code, const char *field,
+void msg_error_set(struct msg_error *error, enum hearsay_code code, const char *field,
                    const char *format, ...)
 {
     /*

@@ -17,28 +17,6 @@
 #include "proto/limits.h"
 #include "proto/messages.h"
 
-/* Older names of enum hearsay_code and its codes, which no header of libhearsay has. */
-#define msg_error_code          hearsay_code
-#define MSG_MALFORMED           HEARSAY_CODE_MALFORMED
-#define MSG_UNSUPPORTED_VERSION HEARSAY_CODE_UNSUPPORTED_VERSION
-#define MSG_UNSUPPORTED         HEARSAY_CODE_UNSUPPORTED
-#define MSG_INVALID             HEARSAY_CODE_INVALID
-#define MSG_UNKNOWN_HOST        HEARSAY_CODE_UNKNOWN_HOST
-#define MSG_UNKNOWN_EPOCH       HEARSAY_CODE_UNKNOWN_EPOCH
-#define MSG_PROFILE_MISMATCH    HEARSAY_CODE_PROFILE_MISMATCH
-#define MSG_TOO_LARGE           HEARSAY_CODE_TOO_LARGE
-#define MSG_FILL_OUT_OF_RANGE   HEARSAY_CODE_FILL_OUT_OF_RANGE
-#define MSG_RATE_LIMITED        HEARSAY_CODE_RATE_LIMITED
-#define MSG_QUOTA               HEARSAY_CODE_QUOTA
-#define MSG_NOT_FOUND           HEARSAY_CODE_NOT_FOUND
-#define MSG_ALREADY_EXISTS      HEARSAY_CODE_ALREADY_EXISTS
-#define MSG_FORBIDDEN           HEARSAY_CODE_FORBIDDEN
-#define MSG_STORAGE             HEARSAY_CODE_STORAGE
-#define MSG_SHUTTING_DOWN       HEARSAY_CODE_SHUTTING_DOWN
-#define MSG_INTERNAL            HEARSAY_CODE_INTERNAL
-#define MSG_REMOVED             HEARSAY_CODE_REMOVED
-#define MSG_ERROR_CODE_LAST     HEARSAY_CODE_LAST
-
 /* The metric of queries that name none. */
 #define MSG_METRIC_DEFAULT HEARSAY_METRIC_PHI
 
@@ -46,7 +24,7 @@
  * Returns the name of an error code, such as "MALFORMED", or "UNKNOWN" for any other number. Static
  * storage.
  */
-const char *msg_error_name(enum msg_error_code code);
+const char *msg_error_name(enum hearsay_code code);
 
 /*
  * Fills an error. `format` and its arguments make the sentence as in printf. A sentence longer than
@@ -54,7 +32,7 @@ const char *msg_error_name(enum msg_error_code code);
  * LIMIT_FIELD_BYTES. Each byte of the sentence that is not UTF-8, for example of a path, becomes a
  * question mark. field NULL: no field is named.
  */
-void msg_error_set(struct msg_error *error, enum msg_error_code code, const char *field,
+void msg_error_set(struct msg_error *error, enum hearsay_code code, const char *field,
                    const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /* Whether a change has a message, a message that is gone, or a rule, and only one of them. */

@@ -216,7 +216,7 @@ void handler_reload(struct ask *ask)
     }
     int rc = control == NULL ? CONFIG_REFUSED : control->reload(control->context, reason);
     if (rc != 0) {
-        ask_refuse(ask, rc < 0 ? MSG_INTERNAL : MSG_INVALID, NULL,
+        ask_refuse(ask, rc < 0 ? HEARSAY_CODE_INTERNAL : HEARSAY_CODE_INVALID, NULL,
                    "the old configuration stays: %s", reason);
         return;
     }
@@ -233,7 +233,7 @@ static bool find_level(const struct ask *ask, const char *name, enum log_level *
             return true;
         }
     }
-    ask_refuse(ask, MSG_INVALID, "level",
+    ask_refuse(ask, HEARSAY_CODE_INVALID, "level",
                "there is no level \"%s\"; it is error, warning, info or debug", name);
     return false;
 }

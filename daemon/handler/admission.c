@@ -16,7 +16,7 @@ static bool check_epoch(const struct ask *ask)
         return false;
     }
     if (deposit->epoch == 0 && host->config.refuses_open) {
-        ask_refuse(ask, MSG_UNKNOWN_EPOCH, "epoch",
+        ask_refuse(ask, HEARSAY_CODE_UNKNOWN_EPOCH, "epoch",
                    "host \"%s\" takes no messages in the open, only in epochs, whose keys are "
                    "given to those who are on site",
                    host->config.name);
@@ -31,7 +31,7 @@ static bool check_sizes(const struct ask *ask)
     const struct hearsay_limits *limits = &ask->service->config.limits;
 
     if (deposit->payload.count > limits->payload_bytes) {
-        ask_refuse(ask, MSG_TOO_LARGE, "payload",
+        ask_refuse(ask, HEARSAY_CODE_TOO_LARGE, "payload",
                    "the payload has %zu bytes; at most %" PRIu32 " are taken here",
                    deposit->payload.count, limits->payload_bytes);
         return false;
@@ -41,7 +41,8 @@ static bool check_sizes(const struct ask *ask)
         char most[SETTINGS_NUMBER_BYTES];
         settings_print_number(SETTINGS_TYPE_DURATION, deposit->ttl_s, asked);
         settings_print_number(SETTINGS_TYPE_DURATION, limits->ttl_max_s, most);
-        ask_refuse(ask, MSG_INVALID, "ttl_s", "the ttl is %s; it must be 1s to %s", asked, most);
+        ask_refuse(ask, HEARSAY_CODE_INVALID, "ttl_s", "the ttl is %s; it must be 1s to %s", asked,
+                   most);
         return false;
     }
     return true;
@@ -74,7 +75,7 @@ static bool check_text(const struct ask *ask)
         character_any_seen((const char *)deposit->payload.data, deposit->payload.count)) {
         return true;
     }
-    ask_refuse(ask, MSG_INVALID, "payload",
+    ask_refuse(ask, HEARSAY_CODE_INVALID, "payload",
                "nothing can be seen of this text: it has only spaces, combining marks or invisible "
                "characters; a text needs at least one character that can be seen");
     return false;
@@ -108,7 +109,7 @@ static bool has_answered_enough(const struct ask *ask, const uint8_t *parent)
 
 static void refuse_answers(const struct ask *ask)
 {
-    ask_refuse(ask, MSG_QUOTA, "answers",
+    ask_refuse(ask, HEARSAY_CODE_QUOTA, "answers",
                "this message has %" PRIu32 " answers, and there may be no more",
                ask->service->config.limits.k_max);
 }
@@ -133,18 +134,18 @@ static bool check_parent(const struct ask *ask, int64_t now_ms, struct answer **
     }
     if (host_find(ask->host, id, &epoch, &item, NULL) != 0 ||
         message_expired(item.expires_ms, now_ms)) {
-        ask_refuse(ask, MSG_NOT_FOUND, "answers", "%s", handler_no_parent_text);
+        ask_refuse(ask, HEARSAY_CODE_NOT_FOUND, "answers", "%s", handler_no_parent_text);
         return false;
     }
     if (answers_find(answers, id) != NULL) {
-        ask_refuse(ask, MSG_INVALID, "answers",
+        ask_refuse(ask, HEARSAY_CODE_INVALID, "answers",
                    "the message with this id is an answer; answer the message that it answers");
     } else if (epoch->number != deposit->epoch) {
-        ask_refuse(ask, MSG_INVALID, "epoch",
+        ask_refuse(ask, HEARSAY_CODE_INVALID, "epoch",
                    "an answer has the epoch of the message that it answers, which is %" PRIu64,
                    epoch->number);
     } else if (has_answered_enough(ask, id)) {
-        ask_refuse(ask, MSG_QUOTA, "answers",
+        ask_refuse(ask, HEARSAY_CODE_QUOTA, "answers",
                    "this address has left as many answers to this message as one address may");
     } else if (answers_count(answers, id, now_ms) >= most &&
                (ask->host->config.evict == CONFIG_EVICT_REJECT ||
@@ -168,7 +169,7 @@ static bool check_mode(const struct ask *ask, struct admission *out)
         return true;
     }
     struct hearsay_response response = {.id = ask->request->id, .kind = HEARSAY_RESPONSE_ERROR};
-    msg_error_set(&response.error, MSG_FORBIDDEN, NULL,
+    msg_error_set(&response.error, HEARSAY_CODE_FORBIDDEN, NULL,
                   "host \"%s\" takes no messages now; it can be asked all the same",
                   ask->host->config.name);
     response.error.retry_after_ms = until_ms > out->now_ms ? (uint64_t)(until_ms - out->now_ms) : 0;
@@ -187,7 +188,7 @@ static bool check_bans(const struct ask *ask)
         return true;
     }
     bool is_payload = ban->kind == PERSIST_BAN_PAYLOAD;
-    ask_refuse(ask, MSG_FORBIDDEN, is_payload ? "payload" : "filter",
+    ask_refuse(ask, HEARSAY_CODE_FORBIDDEN, is_payload ? "payload" : "filter",
                "the operator of host \"%s\" has banned this %s", ask->host->config.name,
                is_payload ? "text" : "context");
     return false;
@@ -227,7 +228,7 @@ static bool check_room(const struct ask *ask, struct admission *out, struct answ
     }
     bool is_share = out->room.why == ROOM_ADDRESS_FULL || out->room.why == ROOM_WIDE_FULL;
     struct hearsay_response response = {.id = ask->request->id, .kind = HEARSAY_RESPONSE_ERROR};
-    msg_error_set(&response.error, MSG_QUOTA, NULL,
+    msg_error_set(&response.error, HEARSAY_CODE_QUOTA, NULL,
                   "%s (its limit of %s is reached); there is room again when %smessages expire",
                   whose[out->room.why], out->room.cap, is_share ? "its " : "");
     response.error.retry_after_ms = room_next_ms(&wish, &out->room);

@@ -14,7 +14,7 @@ void ask_respond(const struct ask *ask, const struct hearsay_response *response)
     ask->client->events->respond(ask->client, response);
 }
 
-void ask_refuse(const struct ask *ask, enum msg_error_code code, const char *field,
+void ask_refuse(const struct ask *ask, enum hearsay_code code, const char *field,
                 const char *format, ...)
 {
     char sentence[LIMIT_ERROR_BYTES + 1];
@@ -28,7 +28,7 @@ void ask_refuse(const struct ask *ask, enum msg_error_code code, const char *fie
 
 void ask_refuse_memory(const struct ask *ask)
 {
-    ask_refuse(ask, MSG_INTERNAL, NULL, "the server is out of memory");
+    ask_refuse(ask, HEARSAY_CODE_INTERNAL, NULL, "the server is out of memory");
 }
 
 bool ask_is_administrator(const struct ask *ask)
@@ -39,12 +39,13 @@ bool ask_is_administrator(const struct ask *ask)
         return true;
     }
     if (ask->client->is_bridge) {
-        ask_refuse(ask, MSG_FORBIDDEN, name, "a bridge is no administrator; %s is for those", name);
+        ask_refuse(ask, HEARSAY_CODE_FORBIDDEN, name,
+                   "a bridge is no administrator; %s is for those", name);
     } else if (ask->client->is_local) {
-        ask_refuse(ask, MSG_FORBIDDEN, name,
+        ask_refuse(ask, HEARSAY_CODE_FORBIDDEN, name,
                    "%s is for the daemon's own user and root; become one of them (sudo)", name);
     } else {
-        ask_refuse(ask, MSG_FORBIDDEN, name,
+        ask_refuse(ask, HEARSAY_CODE_FORBIDDEN, name,
                    "%s is served on the daemon's Unix socket only, to its own user and root", name);
     }
     return false;
@@ -53,7 +54,7 @@ bool ask_is_administrator(const struct ask *ask)
 bool ask_is_bridge(const struct ask *ask)
 {
     if (!ask->client->is_bridge) {
-        ask_refuse(ask, MSG_UNSUPPORTED, ask->request->name,
+        ask_refuse(ask, HEARSAY_CODE_UNSUPPORTED, ask->request->name,
                    "%s is served to a bridge only, on a `listen` line with the word bridge",
                    ask->request->name);
     }
@@ -64,7 +65,7 @@ bool ask_host(struct ask *ask, const struct hearsay_text *name)
 {
     ask->host = service_host(ask->service, name->text);
     if (ask->host == NULL) {
-        ask_refuse(ask, MSG_UNKNOWN_HOST, "host",
+        ask_refuse(ask, HEARSAY_CODE_UNKNOWN_HOST, "host",
                    "there is no host \"%s\" here; Welcome lists those there are", name->text);
     }
     return ask->host != NULL;
@@ -75,7 +76,7 @@ bool ask_owns(const struct ask *ask)
     const char *host = ask->host->config.name;
 
     if (ask->host->config.is_replica) {
-        ask_refuse(ask, MSG_FORBIDDEN, "host",
+        ask_refuse(ask, HEARSAY_CODE_FORBIDDEN, "host",
                    "this server has a copy of host \"%s\", for reading; to %s, connect to its "
                    "owner, the access point \"%s\"",
                    host, ask->request->name, host);
@@ -118,7 +119,7 @@ struct epoch *ask_epoch(const struct ask *ask, uint64_t number, const char *fiel
         epoch = NULL;
     }
     if (epoch == NULL) {
-        ask_refuse(ask, MSG_UNKNOWN_EPOCH, field,
+        ask_refuse(ask, HEARSAY_CODE_UNKNOWN_EPOCH, field,
                    "host \"%s\" has no epoch %" PRIu64 "; 0 is the open one",
                    ask->host->config.name, number);
     }
@@ -131,13 +132,13 @@ bool ask_judge_filter(const struct ask *ask, const struct hearsay_bytes *bytes, 
     const struct host *host = ask->host;
 
     if (bytes->count != host->filter_bytes) {
-        msg_error_set(out_error, MSG_PROFILE_MISMATCH, field,
+        msg_error_set(out_error, HEARSAY_CODE_PROFILE_MISMATCH, field,
                       "the filter has %zu bytes; the profile %s of host \"%s\" takes %zu",
                       bytes->count, host->profile_text, host->config.name, host->filter_bytes);
         return false;
     }
     if (bloom_load(out_words, host->config.profile.bits, bytes->data, bytes->count) != 0) {
-        msg_error_set(out_error, MSG_INVALID, field,
+        msg_error_set(out_error, HEARSAY_CODE_INVALID, field,
                       "bits beyond bit %" PRIu32 " of the filter are set; they must be zero",
                       host->config.profile.bits - 1);
         return false;
@@ -165,7 +166,7 @@ static void refuse_fill(const struct ask *ask, const char *field,
     char name[PROFILE_TEXT_MAX];
 
     profile_print_name(section, name);
-    ask_refuse(ask, MSG_FILL_OUT_OF_RANGE, field,
+    ask_refuse(ask, HEARSAY_CODE_FILL_OUT_OF_RANGE, field,
                "%" PRIu32 " of %" PRIu32 " bits%s%s are set (%.1f %%); at most %.1f %% are taken "
                "here",
                set, section->bits, name[0] != '\0' ? " of the section " : "", name,
@@ -185,7 +186,7 @@ bool ask_fill(const struct ask *ask, const uint64_t *filter, const char *field,
     uint32_t all = ask->service->kernels->cardinality(filter, ask->host->filter_words);
 
     if ((uint64_t)all * PPM < (uint64_t)minimum_ppm * profile->bits) {
-        ask_refuse(ask, MSG_FILL_OUT_OF_RANGE, field,
+        ask_refuse(ask, HEARSAY_CODE_FILL_OUT_OF_RANGE, field,
                    "%" PRIu32 " of %" PRIu32 " bits are set (%.1f %%); at least %.1f %% are taken "
                    "here",
                    all, profile->bits, (double)all * 100 / profile->bits,
@@ -228,7 +229,7 @@ bool ask_pay(const struct ask *ask)
     }
     ask->client->is_over_rate = true;
     struct hearsay_response response = {.id = ask->request->id, .kind = HEARSAY_RESPONSE_ERROR};
-    msg_error_set(&response.error, MSG_RATE_LIMITED, NULL,
+    msg_error_set(&response.error, HEARSAY_CODE_RATE_LIMITED, NULL,
                   "this address sends more %s than are taken here",
                   action == SENDER_DEPOSIT ? "deposits" : "queries");
     response.error.retry_after_ms = wait_ms;

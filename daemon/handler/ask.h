@@ -25,7 +25,7 @@ struct ask {
  * the name of the field that is wrong, or NULL.
  */
 void ask_respond(const struct ask *ask, const struct hearsay_response *response);
-void ask_refuse(const struct ask *ask, enum msg_error_code code, const char *field,
+void ask_refuse(const struct ask *ask, enum hearsay_code code, const char *field,
                 const char *format, ...) __attribute__((format(printf, 4, 5)));
 void ask_refuse_memory(const struct ask *ask); /* "the server is out of memory" */
 

@@ -102,7 +102,7 @@ static void check_fail(struct check *check, const char *what, const char *reason
 static bool ends_early(struct check *check)
 {
     if (check->base.service->stopping) {
-        job_fail(&check->base, MSG_SHUTTING_DOWN, NULL, "the server is shutting down");
+        job_fail(&check->base, HEARSAY_CODE_SHUTTING_DOWN, NULL, "the server is shutting down");
         return true;
     }
     if (check->base.client->is_gone) {
@@ -340,7 +340,8 @@ void handler_check(struct ask *ask)
         return;
     }
     if (ask->service->checking) {
-        ask_refuse(ask, MSG_RATE_LIMITED, NULL, "a check is under way; try again when it is done");
+        ask_refuse(ask, HEARSAY_CODE_RATE_LIMITED, NULL,
+                   "a check is under way; try again when it is done");
         return;
     }
     struct check *check = job_new(ask, sizeof(*check), 0);

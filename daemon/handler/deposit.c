@@ -277,7 +277,7 @@ static void answer_stored(struct deposit_job *job)
     }
     /* the epoch ended while the deposit waited; the sweep deletes the message */
     if (rc == HOST_NO_EPOCH) {
-        job_fail(&job->base, MSG_UNKNOWN_EPOCH, "epoch", "the epoch has ended meanwhile");
+        job_fail(&job->base, HEARSAY_CODE_UNKNOWN_EPOCH, "epoch", "the epoch has ended meanwhile");
         return;
     }
     if (rc != 0) {
@@ -286,7 +286,8 @@ static void answer_stored(struct deposit_job *job)
          * restarts.
          */
         watch_missed(job->base.service, job->base.host);
-        job_fail(&job->base, MSG_INTERNAL, NULL, "the server is out of memory; send it again");
+        job_fail(&job->base, HEARSAY_CODE_INTERNAL, NULL,
+                 "the server is out of memory; send it again");
         return;
     }
     struct hearsay_response response = {
@@ -329,19 +330,19 @@ static void on_deposited(struct persist_op *op)
         answer_stored(job);
         return;
     case PERSIST_FULL:
-        job_fail(&job->base, MSG_QUOTA, NULL,
+        job_fail(&job->base, HEARSAY_CODE_QUOTA, NULL,
                  "this host is full, and not enough messages can go for this one; there is room "
                  "again when messages expire");
         return;
     case PERSIST_NO_PARENT:
-        job_fail(&job->base, MSG_NOT_FOUND, "answers", handler_no_parent_text);
+        job_fail(&job->base, HEARSAY_CODE_NOT_FOUND, "answers", handler_no_parent_text);
         return;
     case PERSIST_CONFLICT:
-        job_fail(&job->base, MSG_ALREADY_EXISTS, "id",
+        job_fail(&job->base, HEARSAY_CODE_ALREADY_EXISTS, "id",
                  "another message has this id; a new message takes 16 new random bytes");
         return;
     case PERSIST_GONE:
-        job_fail(&job->base, MSG_ALREADY_EXISTS, "id",
+        job_fail(&job->base, HEARSAY_CODE_ALREADY_EXISTS, "id",
                  "the message with this id was withdrawn or removed; its id is refused until it "
                  "would have expired");
         return;

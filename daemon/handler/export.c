@@ -103,7 +103,8 @@ void handler_export(struct ask *ask)
         return;
     }
     if (wanted->after.data != NULL && wanted->after.count != CURSOR_BYTES) {
-        ask_refuse(ask, MSG_INVALID, "after", "this is no cursor; take `next` of the page before");
+        ask_refuse(ask, HEARSAY_CODE_INVALID, "after",
+                   "this is no cursor; take `next` of the page before");
         return;
     }
     choose_page(ask->service->config.limits.frame_bytes, wanted->limit, &entries, &bytes);

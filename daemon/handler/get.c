@@ -57,7 +57,7 @@ static void on_got(struct persist_read *read)
     } else if (!get->entry.found || moderation_hides(&job->host->moderation, message->id) ||
                (message->is_answer && host_find(job->host, message->id, NULL, NULL, NULL) != 0)) {
         bool was_removed = is_removed(job->service, job->host, get->item.id);
-        job_fail(job, was_removed ? MSG_REMOVED : MSG_NOT_FOUND, "id",
+        job_fail(job, was_removed ? HEARSAY_CODE_REMOVED : HEARSAY_CODE_NOT_FOUND, "id",
                  was_removed ? removed_text : unknown_text);
     } else {
         struct hearsay_response response = {.id = job->request_id, .kind = HEARSAY_RESPONSE_GOT};
@@ -108,7 +108,7 @@ void handler_get(struct ask *ask)
     if (host_find(ask->host, id, &epoch, &item, NULL) != 0 ||
         message_expired(item.expires_ms, service_now_ms(service))) {
         bool was_removed = is_removed(service, ask->host, id);
-        ask_refuse(ask, was_removed ? MSG_REMOVED : MSG_NOT_FOUND, "id", "%s",
+        ask_refuse(ask, was_removed ? HEARSAY_CODE_REMOVED : HEARSAY_CODE_NOT_FOUND, "id", "%s",
                    was_removed ? removed_text : unknown_text);
         return;
     }

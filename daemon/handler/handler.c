@@ -33,12 +33,13 @@ static void handle_ping(struct ask *ask)
 
 static void handle_hello(struct ask *ask)
 {
-    ask_refuse(ask, MSG_INVALID, "hello", "the connection was greeted already; Hello is sent once");
+    ask_refuse(ask, HEARSAY_CODE_INVALID, "hello",
+               "the connection was greeted already; Hello is sent once");
 }
 
 static void handle_unsupported(struct ask *ask)
 {
-    ask_refuse(ask, MSG_UNSUPPORTED, NULL,
+    ask_refuse(ask, HEARSAY_CODE_UNSUPPORTED, NULL,
                "this server knows no such request; Welcome's capabilities lists those that it "
                "serves");
 }
@@ -111,12 +112,12 @@ void handler_handle(struct service *service, struct requester *client,
 
     if (client->is_gateway && !is_reading(request->kind)) {
         ask_refuse(
-            &ask, MSG_FORBIDDEN, request->name,
+            &ask, HEARSAY_CODE_FORBIDDEN, request->name,
             "a gateway may not %s for itself; open a connection whose Hello has on_behalf, the "
             "client's address",
             request->name);
     } else if (client->is_bridge && !is_reading(request->kind)) {
-        ask_refuse(&ask, MSG_FORBIDDEN, request->name,
+        ask_refuse(&ask, HEARSAY_CODE_FORBIDDEN, request->name,
                    "a bridge may not %s; it carries what was deposited elsewhere", request->name);
     } else if (ask_pay(&ask)) {
         handler_of(request->kind)(&ask);

@@ -177,7 +177,7 @@ static void refuse_version(struct requester *client, uint64_t request_id)
 {
     struct hearsay_response response = {.id = request_id, .kind = HEARSAY_RESPONSE_ERROR};
 
-    msg_error_set(&response.error, MSG_UNSUPPORTED_VERSION, "versions",
+    msg_error_set(&response.error, HEARSAY_CODE_UNSUPPORTED_VERSION, "versions",
                   "none of the client's versions is spoken here; version %d is", LIMIT_VERSION);
     response.error.versions[0] = LIMIT_VERSION;
     response.error.version_count = 1;

@@ -157,7 +157,7 @@ void job_succeed(struct job *job, enum hearsay_response_kind kind)
     job_finish(job, &response);
 }
 
-void job_fail(struct job *job, enum msg_error_code code, const char *field, const char *sentence)
+void job_fail(struct job *job, enum hearsay_code code, const char *field, const char *sentence)
 {
     requester_refuse(job->client, job->request_id, code, field, "%s", sentence);
     job_end(job);
@@ -165,12 +165,12 @@ void job_fail(struct job *job, enum msg_error_code code, const char *field, cons
 
 void job_fail_memory(struct job *job)
 {
-    job_fail(job, MSG_INTERNAL, NULL, "the server is out of memory");
+    job_fail(job, HEARSAY_CODE_INTERNAL, NULL, "the server is out of memory");
 }
 
 void job_fail_not_found(struct job *job)
 {
-    job_fail(job, MSG_NOT_FOUND, "id", "there is no message with this id");
+    job_fail(job, HEARSAY_CODE_NOT_FOUND, "id", "there is no message with this id");
 }
 
 void job_fail_storage(struct job *job, const char *what, const char *reason, const char *sentence)
@@ -189,7 +189,7 @@ void job_fail_later(struct job *job, const char *sentence)
 {
     struct hearsay_response response = {.id = job->request_id, .kind = HEARSAY_RESPONSE_ERROR};
 
-    msg_error_set(&response.error, MSG_STORAGE, NULL, "%s", sentence);
+    msg_error_set(&response.error, HEARSAY_CODE_STORAGE, NULL, "%s", sentence);
     response.error.retry_after_ms = STORAGE_RETRY_MS;
     job_finish(job, &response);
 }

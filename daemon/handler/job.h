@@ -86,7 +86,7 @@ void job_fill_exported(const struct persist_message *message, struct hearsay_exp
 /* Answers, and ends the job. */
 void job_finish(struct job *job, const struct hearsay_response *response);
 void job_succeed(struct job *job, enum hearsay_response_kind kind); /* a response without content */
-void job_fail(struct job *job, enum msg_error_code code, const char *field, const char *sentence);
+void job_fail(struct job *job, enum hearsay_code code, const char *field, const char *sentence);
 void job_fail_memory(struct job *job);
 void job_fail_not_found(struct job *job); /* there is no message with this id */
 

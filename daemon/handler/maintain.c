@@ -35,10 +35,10 @@ static void on_done(struct persist_job *done)
         log_info(is_backup ? "a backup was made" : "the store was compacted");
         job_finish(job, &response);
     } else if (done->path_is_wrong) {
-        job_fail(job, MSG_INVALID, "path", done->reason);
+        job_fail(job, HEARSAY_CODE_INVALID, "path", done->reason);
     } else {
         log_warning("%s failed: %s", is_backup ? "a backup" : "compacting", done->reason);
-        job_fail(job, MSG_STORAGE, NULL, done->reason);
+        job_fail(job, HEARSAY_CODE_STORAGE, NULL, done->reason);
     }
 }
 
@@ -60,7 +60,7 @@ static void maintain_begin(const struct ask *ask, enum persist_job_kind kind)
     /* the answer to a failure has the reason of the store */
     job_charge(&maintain->base, sizeof(*maintain), REQUESTER_ANSWER_BYTES + PERSIST_REASON_BYTES);
     if (!persist->interface->begin_job(persist, &maintain->work)) {
-        job_fail(&maintain->base, MSG_RATE_LIMITED, NULL,
+        job_fail(&maintain->base, HEARSAY_CODE_RATE_LIMITED, NULL,
                  "a backup or a compaction is under way; try again when it is done");
     }
 }
@@ -71,7 +71,8 @@ void handler_backup(struct ask *ask)
         return;
     }
     if (ask->request->backup.path.text[0] != '/') {
-        ask_refuse(ask, MSG_INVALID, "path", "the path must be absolute, one that begins with /");
+        ask_refuse(ask, HEARSAY_CODE_INVALID, "path",
+                   "the path must be absolute, one that begins with /");
         return;
     }
     maintain_begin(ask, PERSIST_BACKUP);

@@ -18,35 +18,36 @@ static bool check_query(const struct ask *ask)
     uint32_t hashes = 0; /* at most LIMIT_SLICES * LIMIT_HASHES */
 
     if (query->k == 0 || query->k > limits->k_max) {
-        ask_refuse(ask, MSG_INVALID, "k", "k is %" PRIu32 "; it must be 1 to %" PRIu32, query->k,
-                   limits->k_max);
+        ask_refuse(ask, HEARSAY_CODE_INVALID, "k", "k is %" PRIu32 "; it must be 1 to %" PRIu32,
+                   query->k, limits->k_max);
         return false;
     }
     if (query->answers.data != NULL &&
         (query->part_count > 0 || query->scope != HEARSAY_SCOPE_HERE)) {
-        ask_refuse(ask, MSG_INVALID, query->part_count > 0 ? "parts" : "scope",
+        ask_refuse(ask, HEARSAY_CODE_INVALID, query->part_count > 0 ? "parts" : "scope",
                    "a query for answers is for those of one message at one host; leave parts and "
                    "scope out");
         return false;
     }
     if (query->answers.data == NULL &&
         (query->part_count == 0 || query->part_count > limits->parts_max)) {
-        ask_refuse(ask, MSG_INVALID, "parts", "the query has %zu parts; it must have 1 to %" PRIu32,
-                   query->part_count, limits->parts_max);
+        ask_refuse(ask, HEARSAY_CODE_INVALID, "parts",
+                   "the query has %zu parts; it must have 1 to %" PRIu32, query->part_count,
+                   limits->parts_max);
         return false;
     }
     for (size_t i = 0; i < query->exclude_count; i++) {
         hashes += query->exclude[i].hashes;
     }
     if (hashes > LIMIT_SLICES_HASHES) {
-        ask_refuse(ask, MSG_INVALID, "exclude.hashes",
+        ask_refuse(ask, HEARSAY_CODE_INVALID, "exclude.hashes",
                    "the slices have %" PRIu32 " hashes together; at most %d are allowed", hashes,
                    LIMIT_SLICES_HASHES);
         return false;
     }
     /* until_ms of INT64_MAX means that the query has no upper bound of times */
     if (query->since_ms >= query->until_ms && query->until_ms != INT64_MAX) {
-        ask_refuse(ask, MSG_INVALID, "until_ms", "until_ms must be after since_ms");
+        ask_refuse(ask, HEARSAY_CODE_INVALID, "until_ms", "until_ms must be after since_ms");
         return false;
     }
     return true;
@@ -116,7 +117,7 @@ static bool count_peers(const struct ask *ask, uint32_t *out_peers, uint32_t *ou
 
     *out_peers = 0;
     if (ask->host->config.hood[0] == '\0') {
-        ask_refuse(ask, MSG_INVALID, "scope",
+        ask_refuse(ask, HEARSAY_CODE_INVALID, "scope",
                    "host \"%s\" belongs to no hood, so it asks no other host",
                    ask->host->config.name);
         return false;
@@ -129,7 +130,7 @@ static bool count_peers(const struct ask *ask, uint32_t *out_peers, uint32_t *ou
     if (query->part_count + open * *out_peers <= INDEX_PARTS_MAX) {
         return true;
     }
-    ask_refuse(ask, MSG_INVALID, "parts",
+    ask_refuse(ask, HEARSAY_CODE_INVALID, "parts",
                "%" PRIu32 " parts in epoch 0 at %" PRIu32 " hosts, and %zu in other epochs, are "
                "more than %d searches; ask with fewer parts",
                open, *out_peers + 1, query->part_count - open, INDEX_PARTS_MAX);
@@ -171,7 +172,7 @@ static bool check_slices(const struct ask *ask, const struct query_job *job)
     if (chance_ppm <= LIMIT_SLICES_PPM) {
         return true;
     }
-    ask_refuse(ask, MSG_FILL_OUT_OF_RANGE, "exclude.bits",
+    ask_refuse(ask, HEARSAY_CODE_FILL_OUT_OF_RANGE, "exclude.bits",
                "the slices have any message's id with a chance of %.3f; at most %.1f is taken. "
                "Make them larger, or put fewer ids in",
                (double)chance_ppm / 1000000, (double)LIMIT_SLICES_PPM / 1000000);
@@ -326,7 +327,7 @@ static bool check_floor(const struct ask *ask)
     if (ask->request->query.floor == 0 || ask->client->is_local) {
         return true;
     }
-    ask_refuse(ask, MSG_INVALID, "floor",
+    ask_refuse(ask, HEARSAY_CODE_INVALID, "floor",
                "a floor is taken on the Unix sockets of the server only; ask with max_distance");
     return false;
 }
@@ -342,7 +343,7 @@ static void query_answers(const struct ask *ask)
 
     if (host_find(ask->host, query->answers.data, &epoch, &item, NULL) != 0 ||
         message_expired(item.expires_ms, service_now_ms(ask->service))) {
-        ask_refuse(ask, MSG_NOT_FOUND, "answers", "%s", handler_no_parent_text);
+        ask_refuse(ask, HEARSAY_CODE_NOT_FOUND, "answers", "%s", handler_no_parent_text);
         return;
     }
     struct query_job *job = job_new(ask, sizeof(*job), 0);

@@ -317,7 +317,7 @@ static void send_answer(struct query_job *job, const struct persist_message *mes
     struct persist_message *payloads = arena_take_zeroed(&service->arena, k, sizeof(*payloads));
 
     if (results == NULL || payloads == NULL) {
-        requester_refuse(job->base.client, job->base.request_id, MSG_INTERNAL, NULL,
+        requester_refuse(job->base.client, job->base.request_id, HEARSAY_CODE_INTERNAL, NULL,
                          "the server is out of memory");
         return;
     }

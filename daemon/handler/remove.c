@@ -75,7 +75,7 @@ static void on_hidden(struct persist_op *op)
     if (op->outcome == PERSIST_NOT_FOUND) {
         job_fail_not_found(job);
     } else if (op->outcome == PERSIST_FORBIDDEN) {
-        job_fail(job, MSG_INVALID, "id",
+        job_fail(job, HEARSAY_CODE_INVALID, "id",
                  "the message with this id is removed, and nobody sees it; `restore` shows it");
     } else if (op->outcome != PERSIST_APPLIED) {
         job_fail_write(job, op->reason);
@@ -112,7 +112,7 @@ void handler_remove(struct ask *ask)
         return;
     }
     if (asked->ban && ask->host->rules.ban_count == LIMIT_BANS) {
-        ask_refuse(ask, MSG_QUOTA, "ban",
+        ask_refuse(ask, HEARSAY_CODE_QUOTA, "ban",
                    "this host has %d bans, and there may be no more: unban some, or remove "
                    "without",
                    LIMIT_BANS);

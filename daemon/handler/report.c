@@ -357,7 +357,7 @@ void handler_report(struct ask *ask)
     }
     if (host_find(ask->host, report->id.data, NULL, &item, NULL) != 0 ||
         message_expired(item.expires_ms, service_now_ms(service))) {
-        ask_refuse(ask, MSG_NOT_FOUND, "id", "there is no message with this id");
+        ask_refuse(ask, HEARSAY_CODE_NOT_FOUND, "id", "there is no message with this id");
         return;
     }
     if (!note_reporter(ask)) {

@@ -87,7 +87,7 @@ static bool reported_choose(struct reported_job *job)
                                most + 1, job->places, &job->total);
 
     if (chosen == REVIEW_NO_CURSOR) {
-        job_fail(&job->base, MSG_INVALID, "after", cursor_text);
+        job_fail(&job->base, HEARSAY_CODE_INVALID, "after", cursor_text);
         return false;
     }
     if (chosen < 0) {
@@ -484,7 +484,7 @@ static void ask_page(struct ask *ask)
                                 .done = on_page_read};
 
     if (asked->after.data != NULL && !read_cursor(&asked->after, &read)) {
-        ask_refuse(ask, MSG_INVALID, "after", "%s", cursor_text);
+        ask_refuse(ask, HEARSAY_CODE_INVALID, "after", "%s", cursor_text);
         return;
     }
     struct page_job *job = job_new(ask, sizeof(*job) + most * sizeof(job->entries[0]), 0);
@@ -509,13 +509,13 @@ void handler_reported(struct ask *ask)
         return;
     }
     if (asked->pending + asked->withheld + asked->all > 1) {
-        ask_refuse(ask, MSG_INVALID, asked->all ? "all" : "withheld",
+        ask_refuse(ask, HEARSAY_CODE_INVALID, asked->all ? "all" : "withheld",
                    "pending, withheld and all are different lists: ask for one of them");
         return;
     }
     if (asked->place.length > 0 &&
         here_map_place(ask->host->here_map, &asked->place, labels) == 0) {
-        ask_refuse(ask, MSG_INVALID, "place", "%s", handler_no_place_text);
+        ask_refuse(ask, HEARSAY_CODE_INVALID, "place", "%s", handler_no_place_text);
         return;
     }
     if (asked->all) {
@@ -543,7 +543,7 @@ void handler_wait(struct ask *ask)
         return;
     }
     if (wait_begin(ask->service, ask->client, ask->host, ask->request->id) != 0) {
-        ask_refuse(ask, MSG_QUOTA, "wait",
+        ask_refuse(ask, HEARSAY_CODE_QUOTA, "wait",
                    "a connection has one wait at a time, and all together have 16");
     }
 }

@@ -55,10 +55,10 @@ static void show_restored(struct restore_job *restore, struct moderated *known)
                        op->shown_seq);
     }
     if (rc == HOST_NO_EPOCH) {
-        job_fail(job, MSG_UNKNOWN_EPOCH, "id", "the message's epoch has ended");
+        job_fail(job, HEARSAY_CODE_UNKNOWN_EPOCH, "id", "the message's epoch has ended");
     } else if (rc != 0) {
         watch_missed(job->service, job->host);
-        job_fail(job, MSG_INTERNAL, NULL,
+        job_fail(job, HEARSAY_CODE_INTERNAL, NULL,
                  "the server is out of memory; the message is shown after its next start");
     } else {
         struct hearsay_response response = {.id = job->request_id,
@@ -80,7 +80,7 @@ static void on_restored(struct persist_op *op)
     } else if (op->outcome != PERSIST_APPLIED) {
         job_fail_write(job, op->reason);
     } else if (known != NULL && known->state == PERSIST_APPROVED && op->shown_seq == 0) {
-        job_fail(job, MSG_INVALID, "id", restored_text); /* another request was faster */
+        job_fail(job, HEARSAY_CODE_INVALID, "id", restored_text); /* another request was faster */
     } else {
         show_restored(restore, known);
     }
@@ -116,13 +116,13 @@ static bool check_restore(const struct ask *ask, const uint8_t *id)
     const struct moderated *known = moderation_find(&ask->host->moderation, id);
 
     if (known != NULL && known->state == PERSIST_APPROVED) {
-        ask_refuse(ask, MSG_INVALID, "id", "%s", restored_text);
+        ask_refuse(ask, HEARSAY_CODE_INVALID, "id", "%s", restored_text);
         return false;
     }
     if (known == NULL) {
         bool is_shown = host_find(ask->host, id, NULL, NULL, NULL) == 0;
         bool is_gone = removed_has(&ask->host->removed, id, service_now_ms(ask->service));
-        ask_refuse(ask, is_shown ? MSG_INVALID : MSG_NOT_FOUND, "id", "%s",
+        ask_refuse(ask, is_shown ? HEARSAY_CODE_INVALID : HEARSAY_CODE_NOT_FOUND, "id", "%s",
                    is_shown ? "the message with this id is shown; it is neither hidden nor reported"
                    : is_gone ? "the message with this id was removed, and is destroyed"
                              : "there is no message with this id");

@@ -61,7 +61,7 @@ static bool is_done(struct rule_job *job)
     if (job->op.kind == PERSIST_RULE_DROP) {
         rules_drop(rules, &job->rule);
     } else if (rules_put(rules, &job->rule) != 0) {
-        job_fail(&job->base, MSG_INTERNAL, NULL,
+        job_fail(&job->base, HEARSAY_CODE_INTERNAL, NULL,
                  "the server is out of memory; this is in force after its next start");
         return false;
     }
@@ -95,7 +95,7 @@ static void on_unbanned(struct persist_op *op)
     struct rule_job *job = CONTAINER_OF(op, struct rule_job, op);
 
     if (op->outcome == PERSIST_NOT_FOUND) {
-        job_fail(&job->base, MSG_NOT_FOUND, NULL,
+        job_fail(&job->base, HEARSAY_CODE_NOT_FOUND, NULL,
                  "there is no such ban; `bans` lists those there are");
     } else if (is_done(job)) {
         job_succeed(&job->base, HEARSAY_RESPONSE_UNBANNED);
@@ -114,8 +114,8 @@ static bool check_ban(struct ask *ask, const struct hearsay_unban *asked)
         return false;
     }
     if ((asked->payload_hash.data != NULL) == (asked->filter.data != NULL)) {
-        ask_refuse(ask, MSG_INVALID, "payload_hash", "%s needs payload_hash or filter, one of them",
-                   ask->request->name);
+        ask_refuse(ask, HEARSAY_CODE_INVALID, "payload_hash",
+                   "%s needs payload_hash or filter, one of them", ask->request->name);
         return false;
     }
     return asked->filter.data == NULL || ask_filter(ask, &asked->filter, "filter", filter);
@@ -146,7 +146,7 @@ void handler_ban(struct ask *ask)
         char sentence[SENTENCE_BYTES];
         (void)snprintf(sentence, sizeof(sentence),
                        "this host has %d bans, and there may be no more: unban some", LIMIT_BANS);
-        job_fail(&job->base, MSG_QUOTA, NULL, sentence);
+        job_fail(&job->base, HEARSAY_CODE_QUOTA, NULL, sentence);
         return;
     }
     rule_job_submit(job, PERSIST_RULE_PUT, on_banned);
@@ -256,7 +256,7 @@ void handler_accept(struct ask *ask)
     }
     bool is_auto = strcmp(word->text, "auto") == 0;
     if (!is_auto && accept_parse(word->text, word->length, &mode) != 0) {
-        ask_refuse(ask, MSG_INVALID, "mode",
+        ask_refuse(ask, HEARSAY_CODE_INVALID, "mode",
                    "there is no mode \"%s\"; it is open, review, closed, or auto", word->text);
         return;
     }
@@ -355,19 +355,20 @@ static bool check_notice(const struct ask *ask)
     bool has_text = asked->text.text != NULL;
 
     if (has_text && asked->drop != 0) {
-        ask_refuse(ask, MSG_INVALID, "drop",
+        ask_refuse(ask, HEARSAY_CODE_INVALID, "drop",
                    "notice has text, to put one up, or drop, to take one down; not both");
     } else if (!has_text &&
                (asked->lang.text != NULL || asked->until_ms != 0 || asked->place.text != NULL)) {
-        ask_refuse(ask, MSG_INVALID, "text", "notice has lang, place or until_ms, but no text");
+        ask_refuse(ask, HEARSAY_CODE_INVALID, "text",
+                   "notice has lang, place or until_ms, but no text");
     } else if (has_text && asked->place.text != NULL && !has_place(ask->host, &asked->place)) {
-        ask_refuse(ask, MSG_INVALID, "place", "%s", handler_no_place_text);
+        ask_refuse(ask, HEARSAY_CODE_INVALID, "place", "%s", handler_no_place_text);
     } else if (has_text && asked->until_ms != 0 &&
                asked->until_ms <= service_now_ms(ask->service)) {
-        ask_refuse(ask, MSG_INVALID, "until_ms",
+        ask_refuse(ask, HEARSAY_CODE_INVALID, "until_ms",
                    "the notice would end before it begins; until_ms is a time in the future");
     } else if (has_text && asked->until_ms > service_now_ms(ask->service) + UNTIL_MAX_MS) {
-        ask_refuse(ask, MSG_INVALID, "until_ms",
+        ask_refuse(ask, HEARSAY_CODE_INVALID, "until_ms",
                    "a notice may end within a hundred years; without until_ms it has no end");
     } else {
         return true;
@@ -414,8 +415,8 @@ static void change_notice(struct rule_job *job, const struct hearsay_notice *ask
         (void)snprintf(sentence, sizeof(sentence),
                        "this host has %d notices, and there may be no more: take one down",
                        LIMIT_NOTICES);
-        job_fail(&job->base, is_new ? MSG_QUOTA : MSG_NOT_FOUND, is_new ? "text" : "drop",
-                 is_new ? sentence : "there is no notice of this number");
+        job_fail(&job->base, is_new ? HEARSAY_CODE_QUOTA : HEARSAY_CODE_NOT_FOUND,
+                 is_new ? "text" : "drop", is_new ? sentence : "there is no notice of this number");
         return;
     }
     if (job->rule.until_ms != 0) {

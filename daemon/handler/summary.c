@@ -39,7 +39,7 @@ static bool add_groups(const struct ask *ask, const struct epoch *epoch,
     struct hearsay_response later = {.id = ask->request->id, .kind = HEARSAY_RESPONSE_ERROR};
 
     if (!ask->client->is_bridge) {
-        ask_refuse(ask, MSG_INVALID, "groups",
+        ask_refuse(ask, HEARSAY_CODE_INVALID, "groups",
                    "groups are told to a bridge only, on a `listen` line with the word bridge");
         return false;
     }
@@ -49,7 +49,7 @@ static bool add_groups(const struct ask *ask, const struct epoch *epoch,
     }
     int rc = host_groups_want(ask->host);
     if (rc == HOST_GROUPS_LATER) {
-        msg_error_set(&later.error, MSG_RATE_LIMITED, "groups",
+        msg_error_set(&later.error, HEARSAY_CODE_RATE_LIMITED, "groups",
                       "the groups of host \"%s\" are being made; ask again", host->config.name);
         later.error.retry_after_ms = GROUPS_RETRY_MS;
         ask_respond(ask, &later);

@@ -18,7 +18,7 @@ static bool check_watch(const struct ask *ask)
     const char *sentence = NULL;
 
     if (query->answers.data == NULL && (query->part_count == 0 || query->part_count > parts_max)) {
-        ask_refuse(ask, MSG_INVALID, "query.parts",
+        ask_refuse(ask, HEARSAY_CODE_INVALID, "query.parts",
                    "the query has %zu parts; it must have 1 to %" PRIu32, query->part_count,
                    parts_max);
         return false;
@@ -46,7 +46,7 @@ static bool check_watch(const struct ask *ask)
         sentence = "a watch excludes nothing: each message comes once; use after_seq";
     }
     if (field != NULL) {
-        ask_refuse(ask, MSG_INVALID, field, "%s", sentence);
+        ask_refuse(ask, HEARSAY_CODE_INVALID, field, "%s", sentence);
     }
     return field == NULL;
 }
@@ -84,7 +84,7 @@ static bool read_parent(const struct ask *ask, const uint8_t *id, uint64_t *word
 
     if (host_find(ask->host, id, NULL, &item, words) != 0 ||
         message_expired(item.expires_ms, service_now_ms(ask->service))) {
-        ask_refuse(ask, MSG_NOT_FOUND, "query.answers", "%s", handler_no_parent_text);
+        ask_refuse(ask, HEARSAY_CODE_NOT_FOUND, "query.answers", "%s", handler_no_parent_text);
         return false;
     }
     *out = (struct standing_part){.filter = words, .scope = host_scope(ask->host, 0, id)};
@@ -107,14 +107,14 @@ static void begin_watch(const struct ask *ask, const struct watch_order *order)
         return;
     }
     case WATCH_SESSION_FULL:
-        ask_refuse(ask, MSG_QUOTA, NULL,
+        ask_refuse(ask, HEARSAY_CODE_QUOTA, NULL,
                    "this session watches with %" PRIu32 " filters already; %" PRIu32
                    " are allowed, and this one has %" PRIu32 ". End another watch first",
                    watch_filters_of(ask->client), limits->watches_per_session,
                    order->terms.part_count);
         return;
     case WATCH_SERVER_FULL:
-        ask_refuse(ask, MSG_QUOTA, NULL,
+        ask_refuse(ask, HEARSAY_CODE_QUOTA, NULL,
                    "as many watches as are taken here stand already; try again later");
         return;
     default:
@@ -172,6 +172,7 @@ void handler_unwatch(struct ask *ask)
     if (watch_end(ask->service, ask->client, number)) {
         ask_respond(ask, &response);
     } else {
-        ask_refuse(ask, MSG_NOT_FOUND, "watch_id", "this session has no watch %" PRIu64, number);
+        ask_refuse(ask, HEARSAY_CODE_NOT_FOUND, "watch_id", "this session has no watch %" PRIu64,
+                   number);
     }
 }

@@ -33,7 +33,7 @@ static void on_withdrawn(struct persist_op *op)
         }
         return;
     case PERSIST_FORBIDDEN:
-        job_fail(job, MSG_FORBIDDEN, "token",
+        job_fail(job, HEARSAY_CODE_FORBIDDEN, "token",
                  "this is not the token that the message was deposited with");
         return;
     default:

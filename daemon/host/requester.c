@@ -6,7 +6,7 @@
 
 #include "daemon/limits/sender.h"
 
-void requester_refuse(struct requester *client, uint64_t id, enum msg_error_code code,
+void requester_refuse(struct requester *client, uint64_t id, enum hearsay_code code,
                       const char *field, const char *format, ...)
 {
     struct hearsay_response response = {.id = id, .kind = HEARSAY_RESPONSE_ERROR};

@@ -38,7 +38,7 @@ struct requester_events {
      * Welcome gets `code` and `sentence` when it soon connects again with its resume token
      * (limits/resume.h).
      */
-    void (*drop)(struct requester *client, enum msg_error_code code, const char *sentence);
+    void (*drop)(struct requester *client, enum hearsay_code code, const char *sentence);
     /* Charges the client with CPU time that another thread has spent on its request. Called only if
      * the service has a read_pool. */
     void (*spent)(struct requester *client, uint64_t spent_ns);
@@ -116,7 +116,7 @@ static inline bool requester_is_here(const struct requester *client)
 enum { REQUESTER_ANSWER_BYTES = 256 };
 
 /* Sends an error as the answer to request `id`. With `id` 0 the error is about the connection. */
-void requester_refuse(struct requester *client, uint64_t id, enum msg_error_code code,
+void requester_refuse(struct requester *client, uint64_t id, enum hearsay_code code,
                       const char *field, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 

@@ -57,14 +57,14 @@ enum refusal { REFUSAL_RATE, REFUSAL_QUOTA, REFUSAL_CONNECTION, REFUSALS };
 
 /* All zeros at first. */
 struct refusals {
-    uint64_t codes[MSG_ERROR_CODE_LAST + 1]; /* since the start */
+    uint64_t codes[HEARSAY_CODE_LAST + 1]; /* since the start */
     uint64_t connections;      /* refused connections since the start, told why or not */
     uint64_t untold[REFUSALS]; /* since the last line */
     struct log_gate gate;
 };
 
 /* Counts a request that is answered with the error `code`. `now_ms` is of any monotonic clock. */
-void refusals_note(struct refusals *refusals, enum msg_error_code code, int64_t now_ms);
+void refusals_note(struct refusals *refusals, enum hearsay_code code, int64_t now_ms);
 
 /* Counts a refused connection. */
 void refusals_note_connection(struct refusals *refusals, int64_t now_ms);

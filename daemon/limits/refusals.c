@@ -22,14 +22,14 @@ static void refusals_tell(struct refusals *refusals, enum refusal what, int64_t 
     }
 }
 
-void refusals_note(struct refusals *refusals, enum msg_error_code code, int64_t now_ms)
+void refusals_note(struct refusals *refusals, enum hearsay_code code, int64_t now_ms)
 {
-    if (code <= MSG_ERROR_CODE_LAST) {
+    if (code <= HEARSAY_CODE_LAST) {
         refusals->codes[code]++;
     }
-    if (code == MSG_RATE_LIMITED) {
+    if (code == HEARSAY_CODE_RATE_LIMITED) {
         refusals_tell(refusals, REFUSAL_RATE, now_ms);
-    } else if (code == MSG_QUOTA) {
+    } else if (code == HEARSAY_CODE_QUOTA) {
         refusals_tell(refusals, REFUSAL_QUOTA, now_ms);
     }
 }
@@ -42,9 +42,9 @@ void refusals_note_connection(struct refusals *refusals, int64_t now_ms)
 
 void refusals_add_figures(const struct refusals *refusals, struct figures *figures)
 {
-    for (int code = MSG_MALFORMED; code <= MSG_ERROR_CODE_LAST; code++) {
+    for (int code = HEARSAY_CODE_MALFORMED; code <= HEARSAY_CODE_LAST; code++) {
         char name[64] = "";
-        const char *upper = msg_error_name((enum msg_error_code)code);
+        const char *upper = msg_error_name((enum hearsay_code)code);
         for (size_t i = 0; upper[i] != '\0' && i + 1 < sizeof(name); i++) {
             name[i] = (char)tolower((unsigned char)upper[i]);
         }

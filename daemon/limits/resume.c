@@ -6,7 +6,7 @@
 
 #include <sodium.h>
 
-void resume_note(struct resume *resume, const uint8_t *token, enum msg_error_code code,
+void resume_note(struct resume *resume, const uint8_t *token, enum hearsay_code code,
                  const char *sentence, int64_t monotonic_ms)
 {
     struct resume_reason *reason = &resume->reasons[resume->next];

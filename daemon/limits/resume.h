@@ -22,7 +22,7 @@ struct resume_reason {
     bool is_set;
     uint8_t token[RESUME_TOKEN_BYTES]; /* random */
     int64_t since_ms;                  /* monotonic */
-    enum msg_error_code code;
+    enum hearsay_code code;
     char sentence[RESUME_SENTENCE_BYTES];
 };
 
@@ -34,7 +34,7 @@ struct resume {
 
 /* Stores a reason under a token. The sentence is copied, and cut to RESUME_SENTENCE_BYTES with its
  * NUL. */
-void resume_note(struct resume *resume, const uint8_t *token, enum msg_error_code code,
+void resume_note(struct resume *resume, const uint8_t *token, enum hearsay_code code,
                  const char *sentence, int64_t monotonic_ms);
 
 /* Looks up and removes the reason that is stored under a token of a client. Returns true with the

@@ -58,7 +58,7 @@ static bool on_queued(struct requester *client, size_t bytes)
     return session->state != SESSION_CLOSED;
 }
 
-static void on_drop(struct requester *client, enum msg_error_code code, const char *sentence)
+static void on_drop(struct requester *client, enum hearsay_code code, const char *sentence)
 {
     struct session *session = session_of_client(client);
 
@@ -125,7 +125,7 @@ static void drop_flooder(struct session *session)
 {
     session_note_drop(session, DROP_RECORDS);
     session_drop(
-        session, MSG_INVALID,
+        session, HEARSAY_CODE_INVALID,
         "the session was dropped because it sent more TLS records without application data than "
         "are taken in a row");
 }
@@ -201,7 +201,7 @@ static void drop_handshake(struct session *session)
 
 static void time_out(struct session *session, const char *sentence)
 {
-    requester_refuse(&session->client, 0, MSG_INVALID, NULL, "%s", sentence);
+    requester_refuse(&session->client, 0, HEARSAY_CODE_INVALID, NULL, "%s", sentence);
     session_end(session);
 }
 

@@ -45,7 +45,7 @@ static void refuse_new(struct session *session, enum config_security security, b
         session_reset(session);
         return;
     }
-    msg_error_set(&response.error, MSG_RATE_LIMITED, NULL, "%s", sentence);
+    msg_error_set(&response.error, HEARSAY_CODE_RATE_LIMITED, NULL, "%s", sentence);
     response.error.retry_after_ms = retry_after_ms;
     session_respond(&session->client, &response);
     session_end(session);
@@ -167,7 +167,7 @@ static const char no_address[] = "on_behalf is 4 or 16 bytes, the address of one
 
 static bool refuse_on_behalf(struct session *session, uint64_t id, const char *sentence)
 {
-    requester_refuse(&session->client, id, MSG_INVALID, "on_behalf", "%s", sentence);
+    requester_refuse(&session->client, id, HEARSAY_CODE_INVALID, "on_behalf", "%s", sentence);
     session_end(session);
     return false;
 }
@@ -240,7 +240,7 @@ bool session_take_asker(struct session *session, const struct hearsay_request *r
     }
     const char *fault = fault_of_asker(client, request);
     if (fault != NULL) {
-        requester_refuse(client, request->id, MSG_INVALID, "on_behalf", "%s", fault);
+        requester_refuse(client, request->id, HEARSAY_CODE_INVALID, "on_behalf", "%s", fault);
         return false;
     }
     write_address(&asker->on_behalf, &peer);

@@ -72,7 +72,7 @@ void session_note_drop(const struct session *session, enum drop reason);
 
 /* Closes the session. A client that was sent Welcome gets the reason when it soon reconnects with
  * its resume token. */
-void session_drop(struct session *session, enum msg_error_code code, const char *sentence);
+void session_drop(struct session *session, enum hearsay_code code, const char *sentence);
 
 /* Drops the session because the client does not read. `reason` is DROP_UNREAD, DROP_STUCK or
  * DROP_OUTPUT. */

@@ -70,7 +70,7 @@ static void handle_request(struct session *session, const struct hearsay_request
             session_drop_asker(session);
         }
     } else if (request->kind != HEARSAY_REQUEST_HELLO) {
-        requester_refuse(&session->client, request->id, MSG_INVALID, "hello",
+        requester_refuse(&session->client, request->id, HEARSAY_CODE_INVALID, "hello",
                          "the first request of a connection must be Hello");
         session_end(session);
     } else if (!session_take_asker(session, request)) {
@@ -131,10 +131,10 @@ static void take_frame(struct session *session, const uint8_t *frame, size_t len
 static void refuse_stream(struct session *session, int outcome, size_t length)
 {
     if (outcome == FRAME_EMPTY) {
-        requester_refuse(&session->client, 0, MSG_MALFORMED, NULL,
+        requester_refuse(&session->client, 0, HEARSAY_CODE_MALFORMED, NULL,
                          "a frame of length zero; a frame holds at least one byte");
     } else {
-        requester_refuse(&session->client, 0, MSG_MALFORMED, NULL,
+        requester_refuse(&session->client, 0, HEARSAY_CODE_MALFORMED, NULL,
                          "a frame of %zu bytes; at most %" PRIu32 " are taken here", length,
                          session->all->service->config.limits.frame_bytes);
     }

@@ -241,7 +241,7 @@ void session_note_drop(const struct session *session, enum drop reason)
 
 /* Stores why the session is dropped. The client reads the reason in the field `dropped` of Welcome
  * when it soon reconnects with its resume token. */
-static void note_for_resume(const struct session *session, enum msg_error_code code,
+static void note_for_resume(const struct session *session, enum hearsay_code code,
                             const char *sentence)
 {
     struct service *service = session->all->service;
@@ -250,7 +250,7 @@ static void note_for_resume(const struct session *session, enum msg_error_code c
                 service_monotonic_ms(service));
 }
 
-void session_drop(struct session *session, enum msg_error_code code, const char *sentence)
+void session_drop(struct session *session, enum hearsay_code code, const char *sentence)
 {
     if (session->state == SESSION_OPEN || session->state == SESSION_ENDING) {
         note_for_resume(session, code, sentence);
@@ -277,7 +277,7 @@ void session_drop_slow_reader(struct session *session, enum drop reason)
 
     session_note_drop(session, reason);
     watch_note_slow(session->all->service, &session->client);
-    session_drop(session, MSG_QUOTA, sentences[reason]);
+    session_drop(session, HEARSAY_CODE_QUOTA, sentences[reason]);
 }
 
 bool session_count_refused(struct session *session)
@@ -294,14 +294,14 @@ void session_give_way(struct session *session)
     struct hearsay_response response = {.kind = HEARSAY_RESPONSE_ERROR};
 
     if (session->state == SESSION_OPEN) {
-        note_for_resume(session, MSG_RATE_LIMITED, sentence);
+        note_for_resume(session, HEARSAY_CODE_RATE_LIMITED, sentence);
     }
     session_note_drop(session, DROP_EVICTED);
     if (!session_count_refused(session)) {
         session_reset(session);
         return;
     }
-    msg_error_set(&response.error, MSG_RATE_LIMITED, NULL, "%s", sentence);
+    msg_error_set(&response.error, HEARSAY_CODE_RATE_LIMITED, NULL, "%s", sentence);
     response.error.retry_after_ms = SESSION_RETRY_MS;
     session_respond(&session->client, &response);
     session_end(session);
@@ -352,7 +352,7 @@ void session_respond(struct requester *client, const struct hearsay_response *re
     }
     int rc = codec_encode_response(response, limits->frame_bytes, &session->transport.output);
     if (rc == CODEC_TOO_LARGE && response->kind != HEARSAY_RESPONSE_ERROR) {
-        requester_refuse(client, response->id, MSG_TOO_LARGE, NULL,
+        requester_refuse(client, response->id, HEARSAY_CODE_TOO_LARGE, NULL,
                          "the answer does not fit a frame of %" PRIu32 " bytes; ask for less",
                          limits->frame_bytes);
         return;

@@ -153,7 +153,7 @@ static void on_page(struct persist_read *read)
         if (!client->is_gone) {     /* another page of the client may have failed before */
             service_storage_failed(service, "reading what was missed", read->reason);
             service->watch->counts.failed++;
-            client->events->drop(client, MSG_STORAGE,
+            client->events->drop(client, HEARSAY_CODE_STORAGE,
                                  "the message store could not read what was missed");
         }
     } else {

@@ -217,7 +217,7 @@ static void end_overflows(struct service *service)
             watcher_make_unready(watcher);
         } else if (watcher->has_failed) {
             service->watch->counts.failed++;
-            client->events->drop(client, MSG_INTERNAL, "the server is out of memory");
+            client->events->drop(client, HEARSAY_CODE_INTERNAL, "the server is out of memory");
         } else {
             (void)client->events->queued(client, watcher->queued_bytes);
         }

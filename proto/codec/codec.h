@@ -41,7 +41,7 @@ enum { CODEC_REQUEST_ARENA_BYTES = 256 * 1024, CODEC_RESPONSE_ARENA_BYTES = 3 * 
  * query's k and parts), sizes of ids, hashes and tokens, UTF-8 without NUL, host names, media
  * types, distances up to 1,000,000. The handlers of the server check the limits of the server, and
  * rules about two or more fields. A message that takes more memory than the arena's limit is
- * CODEC_INVALID, with MSG_TOO_LARGE in *out_error.
+ * CODEC_INVALID, with HEARSAY_CODE_TOO_LARGE in *out_error.
  *
  * A request without a body or with an unknown body is read as HEARSAY_REQUEST_UNKNOWN. A response
  * without a body or with an unknown body is read as HEARSAY_RESPONSE_UNKNOWN. A request without an

@@ -56,7 +56,8 @@ int codec_unpack(const struct codec_envelope *envelope, struct hearsay_bytes fra
         return map_out_of_memory(arena, out_error);
     }
     if (message == NULL) { /* not expected: the scan should refuse what protobuf-c refuses */
-        msg_error_set(out_error, MSG_MALFORMED, NULL, "the bytes are not a %s", envelope->name);
+        msg_error_set(out_error, HEARSAY_CODE_MALFORMED, NULL, "the bytes are not a %s",
+                      envelope->name);
         return CODEC_MALFORMED;
     }
     *out_message = message;

@@ -167,9 +167,9 @@ struct scan_rules {
 
 /*
  * Checks the `length` bytes of a message. 0; or CODEC_MALFORMED or CODEC_INVALID with *out_error
- * filled: the code MSG_MALFORMED or MSG_INVALID, a sentence, and the dotted path of the field that
- * is wrong, where it is known. The path of a field within the body does not begin with the body's
- * name.
+ * filled: the code HEARSAY_CODE_MALFORMED or HEARSAY_CODE_INVALID, a sentence, and the dotted path
+ * of the field that is wrong, where it is known. The path of a field within the body does not begin
+ * with the body's name.
  */
 int scan_message(const ProtobufCMessageDescriptor *descriptor, const struct scan_rules *rules,
                  const uint8_t *bytes, size_t length, struct msg_error *out_error);

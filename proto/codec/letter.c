@@ -26,7 +26,7 @@ int letter_decode(const uint8_t *bytes, size_t length, struct arena *arena, stru
     }
     const Hearsay__V1__Letter *wire = (const Hearsay__V1__Letter *)(const void *)message;
     if (wire->version != LETTER_VERSION) {
-        msg_error_set(out_error, MSG_INVALID, "version", "a letter must have version %d",
+        msg_error_set(out_error, HEARSAY_CODE_INVALID, "version", "a letter must have version %d",
                       LETTER_VERSION);
         return CODEC_INVALID;
     }

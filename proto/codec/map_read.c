@@ -42,7 +42,7 @@ int map_out_of_memory(const struct arena *arena, struct msg_error *out_error)
     if (!arena->refused) {
         return -ERR_NOMEM;
     }
-    msg_error_set(out_error, MSG_TOO_LARGE, NULL,
+    msg_error_set(out_error, HEARSAY_CODE_TOO_LARGE, NULL,
                   "the message takes more than %zu bytes of memory to read; send a smaller one",
                   arena->limit_bytes);
     return CODEC_INVALID;
@@ -69,7 +69,8 @@ static int map_refused_in(const struct map_reader *reader, const struct map_fiel
 
 static int map_refuse_missing(const struct map_reader *reader, const struct map_field *field)
 {
-    msg_error_set(reader->error, MSG_INVALID, NULL, "%s needs %s", reader->map->name, field->name);
+    msg_error_set(reader->error, HEARSAY_CODE_INVALID, NULL, "%s needs %s", reader->map->name,
+                  field->name);
     return map_refused_in(reader, field);
 }
 
@@ -92,15 +93,16 @@ static int map_refuse_number(const struct map_reader *reader, const struct map_f
     char above[MAP_SPAN_BYTES];
 
     if (field->max == 0) {
-        msg_error_set(reader->error, MSG_INVALID, NULL,
+        msg_error_set(reader->error, HEARSAY_CODE_INVALID, NULL,
                       "%s is %" PRId64 "; at least %" PRIu64 " is needed", field->name, value,
                       field->min);
     } else if (field->gap != 0) {
-        msg_error_set(reader->error, MSG_INVALID, NULL, "%s is %" PRId64 "; %s and %s are allowed",
-                      field->name, value, map_span(below, field->min, field->gap - 1),
+        msg_error_set(reader->error, HEARSAY_CODE_INVALID, NULL,
+                      "%s is %" PRId64 "; %s and %s are allowed", field->name, value,
+                      map_span(below, field->min, field->gap - 1),
                       map_span(above, field->gap + 1, field->max));
     } else {
-        msg_error_set(reader->error, MSG_INVALID, NULL,
+        msg_error_set(reader->error, HEARSAY_CODE_INVALID, NULL,
                       "%s is %" PRId64 "; %" PRIu64 " to %" PRIu64 " are allowed", field->name,
                       value, field->min, field->max);
     }
@@ -111,10 +113,10 @@ static int map_refuse_size(const struct map_reader *reader, const struct map_fie
                            size_t size)
 {
     if (field->min == field->max) {
-        msg_error_set(reader->error, MSG_INVALID, NULL, "%s has %zu bytes; it must have %" PRIu64,
-                      field->name, size, field->max);
+        msg_error_set(reader->error, HEARSAY_CODE_INVALID, NULL,
+                      "%s has %zu bytes; it must have %" PRIu64, field->name, size, field->max);
     } else {
-        msg_error_set(reader->error, MSG_INVALID, NULL,
+        msg_error_set(reader->error, HEARSAY_CODE_INVALID, NULL,
                       "%s has %zu bytes; %" PRIu64 " to %" PRIu64 " are allowed", field->name, size,
                       field->min, field->max);
     }
@@ -194,7 +196,7 @@ static int map_check_text(const struct map_reader *reader, const struct map_fiel
         return map_refuse_size(reader, field, text.length);
     }
     if (field->form != NULL && !field->form->holds(text.text, text.length)) {
-        msg_error_set(reader->error, MSG_INVALID, NULL, "%s is not %s", field->name,
+        msg_error_set(reader->error, HEARSAY_CODE_INVALID, NULL, "%s is not %s", field->name,
                       field->form->form);
         return map_refused_in(reader, field);
     }

@@ -31,7 +31,7 @@ int codec_decode_request(const uint8_t *frame, size_t length, struct arena *aren
     out->id = envelope.id;
     out->name = envelope.body != NULL ? envelope.body->name : "";
     if (rv != CODEC_MALFORMED && rv >= 0 && out->id == 0) {
-        msg_error_set(out_error, MSG_MALFORMED, "id",
+        msg_error_set(out_error, HEARSAY_CODE_MALFORMED, "id",
                       "a request needs an id other than 0, for its answer to carry back");
         return CODEC_MALFORMED;
     }

@@ -91,19 +91,19 @@ static int scan_malformed(const struct scan *scan, const ProtobufCFieldDescripto
     char path[sizeof(scan->error->field)];
 
     scan_path(scan, field, path, sizeof(path));
-    msg_error_set(scan->error, MSG_MALFORMED, path, "%s", sentence);
+    msg_error_set(scan->error, HEARSAY_CODE_MALFORMED, path, "%s", sentence);
     return CODEC_MALFORMED;
 }
 
 /* Fills an error about a field. The sentence is the field's path, then `rule`. */
 static int scan_refuse(const struct scan *scan, const ProtobufCFieldDescriptor *field,
-                       enum msg_error_code code, const char *rule)
+                       enum hearsay_code code, const char *rule)
 {
     char path[sizeof(scan->error->field)];
 
     scan_path(scan, field, path, sizeof(path));
     msg_error_set(scan->error, code, path, "%s %s", path, rule);
-    return code == MSG_MALFORMED ? CODEC_MALFORMED : CODEC_INVALID;
+    return code == HEARSAY_CODE_MALFORMED ? CODEC_MALFORMED : CODEC_INVALID;
 }
 
 /* --- values ----------------------------------------------------------------------------------- */
@@ -252,16 +252,16 @@ static int scan_content(struct scan *scan, const ProtobufCFieldDescriptor *field
                         const struct scan_value *value)
 {
     if (value->wire == WIRE_VARINT && !scan_number_fits(field->type, value->varint)) {
-        return scan_refuse(scan, field, MSG_INVALID, "does not fit 32 bits");
+        return scan_refuse(scan, field, HEARSAY_CODE_INVALID, "does not fit 32 bits");
     }
     if (field->type == PROTOBUF_C_TYPE_STRING && !scan_text_is_sound(value)) {
-        return scan_refuse(scan, field, MSG_INVALID, "must be UTF-8 without NUL");
+        return scan_refuse(scan, field, HEARSAY_CODE_INVALID, "must be UTF-8 without NUL");
     }
     if (field->type != PROTOBUF_C_TYPE_MESSAGE) {
         return 0;
     }
     if (scan->depth >= scan->rules->nesting_most || scan->depth >= SCAN_NESTING_MAX) {
-        return scan_refuse(scan, field, MSG_MALFORMED, "is nested too deep");
+        return scan_refuse(scan, field, HEARSAY_CODE_MALFORMED, "is nested too deep");
     }
     scan->path[scan->depth++] = field;
     int rv = scan_level(scan, field->descriptor, value->bytes, value->length);
@@ -335,8 +335,8 @@ static int scan_repeated(struct scan *scan, struct scan_level *level,
         char path[sizeof(scan->error->field)];
 
         scan_path(scan, field, path, sizeof(path));
-        msg_error_set(scan->error, MSG_INVALID, path, "%s has too many entries; %u are allowed",
-                      path, (unsigned)most);
+        msg_error_set(scan->error, HEARSAY_CODE_INVALID, path,
+                      "%s has too many entries; %u are allowed", path, (unsigned)most);
         return CODEC_INVALID;
     }
     *count += added;
@@ -348,11 +348,11 @@ static int scan_single(struct scan *scan, struct scan_level *level,
                        uint32_t *count)
 {
     if ((*count)++ > 0) {
-        return scan_refuse(scan, field, MSG_MALFORMED, "occurs twice in one message");
+        return scan_refuse(scan, field, HEARSAY_CODE_MALFORMED, "occurs twice in one message");
     }
     if ((field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) != 0) {
         if (level->oneof_seen) {
-            return scan_refuse(scan, field, MSG_MALFORMED,
+            return scan_refuse(scan, field, HEARSAY_CODE_MALFORMED,
                                "is a second body; a message has one at most");
         }
         level->oneof_seen = true;
@@ -370,10 +370,10 @@ static int scan_known(struct scan *scan, struct scan_level *level,
     bool packed = repeated && declared != WIRE_LENGTH && value->wire == WIRE_LENGTH;
 
     if (place >= SCAN_FIELDS_MAX) {
-        return scan_refuse(scan, field, MSG_MALFORMED, "cannot be checked");
+        return scan_refuse(scan, field, HEARSAY_CODE_MALFORMED, "cannot be checked");
     }
     if (value->wire != declared && !packed) {
-        return scan_refuse(scan, field, MSG_MALFORMED,
+        return scan_refuse(scan, field, HEARSAY_CODE_MALFORMED,
                            "has a wire type that does not match its type in the schema");
     }
     return repeated ? scan_repeated(scan, level, field, value, &level->counts[place])
@@ -386,7 +386,7 @@ static int scan_unknown(struct scan *scan)
         scan->unknown_count++;
         return 0;
     }
-    msg_error_set(scan->error, MSG_INVALID, NULL,
+    msg_error_set(scan->error, HEARSAY_CODE_INVALID, NULL,
                   "the message has too many unknown fields; %u are allowed",
                   (unsigned)scan->rules->unknown_most);
     return CODEC_INVALID;

@@ -211,5 +211,6 @@ unsigned faults_next_place(unsigned nth)
 bool faults_says_failure(const struct hearsay_response *response)
 {
     return response->kind == HEARSAY_RESPONSE_ERROR &&
-           (response->error.code == MSG_STORAGE || response->error.code == MSG_INTERNAL);
+           (response->error.code == HEARSAY_CODE_STORAGE ||
+            response->error.code == HEARSAY_CODE_INTERNAL);
 }

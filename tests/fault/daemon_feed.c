@@ -166,7 +166,8 @@ static bool copy_has(struct faults_fixture *fixture, const uint8_t *id)
     struct hearsay_response response;
 
     faults_ask(fixture, &request, &response);
-    assert_true(response.kind == HEARSAY_RESPONSE_GOT || response.error.code == MSG_NOT_FOUND);
+    assert_true(response.kind == HEARSAY_RESPONSE_GOT ||
+                response.error.code == HEARSAY_CODE_NOT_FOUND);
     return response.kind == HEARSAY_RESPONSE_GOT;
 }
 

@@ -127,7 +127,7 @@ static void digest(const struct hearsay_response *response, uint8_t out[32])
         break;
     default:
         copy = (struct hearsay_response){.id = response->id, .kind = HEARSAY_RESPONSE_ERROR};
-        copy.error.code = MSG_INTERNAL;
+        copy.error.code = HEARSAY_CODE_INTERNAL;
         copy.error.retry_after_ms = (uint64_t)response->kind;
     }
     assert_int_equal(codec_encode_response(&copy, LIMIT_FRAME_BYTES_MAX, &bytes), 0);
@@ -227,7 +227,7 @@ static bool is_there(struct faults_fixture *fixture)
 {
     int state = ask_state(fixture);
 
-    assert_true(state == SHOWN || state == MSG_NOT_FOUND);
+    assert_true(state == SHOWN || state == HEARSAY_CODE_NOT_FOUND);
     return state == SHOWN;
 }
 
@@ -247,7 +247,7 @@ static bool fail_deposit(struct faults_fixture *fixture, const struct fault_case
     if (outcome == OUTCOME_ANSWERED) {
         acknowledged = response.kind == HEARSAY_RESPONSE_DEPOSITED && !response.deposited.duplicate;
         assert_true(acknowledged || (failed && faults_says_failure(&response)));
-        refused = !acknowledged && response.error.code == MSG_STORAGE;
+        refused = !acknowledged && response.error.code == HEARSAY_CODE_STORAGE;
     }
     faults_reconnect_if_dropped(fixture);
     if (acknowledged) {
@@ -293,7 +293,7 @@ static bool fail_withdrawal(struct faults_fixture *fixture, const struct fault_c
     assert_false(refused && !is_there(fixture));
     faults_ask(fixture, &request, &response);
     assert_true(response.kind == HEARSAY_RESPONSE_WITHDRAWN ||
-                (!refused && response.error.code == MSG_NOT_FOUND));
+                (!refused && response.error.code == HEARSAY_CODE_NOT_FOUND));
     assert_false(is_there(fixture));
     return failed;
 }
@@ -308,10 +308,10 @@ struct act {
 
 /* The acts on one message, in this order. */
 static const struct act acts[] = {
-    {HEARSAY_REQUEST_HIDE, HEARSAY_RESPONSE_HIDDEN, SHOWN, MSG_NOT_FOUND},
-    {HEARSAY_REQUEST_RESTORE, HEARSAY_RESPONSE_RESTORED, MSG_NOT_FOUND, SHOWN},
-    {HEARSAY_REQUEST_REMOVE, HEARSAY_RESPONSE_REMOVED, SHOWN, MSG_REMOVED},
-    {HEARSAY_REQUEST_RESTORE, HEARSAY_RESPONSE_RESTORED, MSG_REMOVED, SHOWN},
+    {HEARSAY_REQUEST_HIDE, HEARSAY_RESPONSE_HIDDEN, SHOWN, HEARSAY_CODE_NOT_FOUND},
+    {HEARSAY_REQUEST_RESTORE, HEARSAY_RESPONSE_RESTORED, HEARSAY_CODE_NOT_FOUND, SHOWN},
+    {HEARSAY_REQUEST_REMOVE, HEARSAY_RESPONSE_REMOVED, SHOWN, HEARSAY_CODE_REMOVED},
+    {HEARSAY_REQUEST_RESTORE, HEARSAY_RESPONSE_RESTORED, HEARSAY_CODE_REMOVED, SHOWN},
 };
 
 /*
@@ -339,7 +339,7 @@ static bool fail_act(struct faults_fixture *fixture, const struct fault_case *fa
                      failed ? "failed" : "did not fail", (int)response.kind,
                      response.kind == HEARSAY_RESPONSE_ERROR ? response.error.message : "wrong");
         }
-        refused = !acknowledged && response.error.code == MSG_STORAGE;
+        refused = !acknowledged && response.error.code == HEARSAY_CODE_STORAGE;
     }
     faults_reconnect_if_dropped(fixture);
     const int now = ask_state(fixture);
@@ -348,7 +348,7 @@ static bool fail_act(struct faults_fixture *fixture, const struct fault_case *fa
     faults_ask(fixture, &request, &response);
     assert_true(response.kind == act->done ||
                 (now == act->after && response.kind == HEARSAY_RESPONSE_ERROR &&
-                 response.error.code == MSG_INVALID));
+                 response.error.code == HEARSAY_CODE_INVALID));
     assert_int_equal(ask_state(fixture), act->after);
     return failed;
 }

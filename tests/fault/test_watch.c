@@ -177,7 +177,8 @@ static void take_deposited(struct world *world, uint8_t number, bool duplicate)
 
 static bool is_excused(const struct hearsay_response *response)
 {
-    return response->error.code == MSG_INTERNAL || response->error.code == MSG_STORAGE;
+    return response->error.code == HEARSAY_CODE_INTERNAL ||
+           response->error.code == HEARSAY_CODE_STORAGE;
 }
 
 static void take_response(struct world *world, struct client *client,

@@ -50,7 +50,7 @@ static void try_side(const struct wire_side *side, const uint8_t *frame, size_t 
     } else {
         FUZZ_CHECK(rc == CODEC_MALFORMED || rc == CODEC_INVALID);
         FUZZ_CHECK(error.message[0] != '\0');
-        FUZZ_CHECK((error.code == MSG_MALFORMED) == (rc == CODEC_MALFORMED));
+        FUZZ_CHECK((error.code == HEARSAY_CODE_MALFORMED) == (rc == CODEC_MALFORMED));
         /* No frame within the limits is refused for its memory. */
         FUZZ_CHECK(!arena.refused);
     }

@@ -292,7 +292,7 @@ struct hearsay_response fake_deposited(uint64_t id, bool duplicate)
     return response;
 }
 
-struct hearsay_response fake_error(uint64_t id, enum msg_error_code code, uint64_t retry_after_ms)
+struct hearsay_response fake_error(uint64_t id, enum hearsay_code code, uint64_t retry_after_ms)
 {
     struct hearsay_response response = {.id = id, .kind = HEARSAY_RESPONSE_ERROR};
     msg_error_set(&response.error, code, "field", "because");

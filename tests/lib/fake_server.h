@@ -79,7 +79,7 @@ bool fake_send(struct fake_peer *peer, const struct hearsay_response *response);
 
 /* Responses that fit. */
 struct hearsay_response fake_deposited(uint64_t id, bool duplicate);
-struct hearsay_response fake_error(uint64_t id, enum msg_error_code code, uint64_t retry_after_ms);
+struct hearsay_response fake_error(uint64_t id, enum hearsay_code code, uint64_t retry_after_ms);
 
 /* A response as a frame, appended. */
 void fake_encode(const struct hearsay_response *response, struct bytes *out);

@@ -49,7 +49,7 @@ static bool on_queued(struct requester *client, size_t bytes)
     return true;
 }
 
-static void on_drop(struct requester *client, enum msg_error_code code, const char *sentence)
+static void on_drop(struct requester *client, enum hearsay_code code, const char *sentence)
 {
     (void)code;
     (void)sentence;
@@ -156,8 +156,8 @@ enum hearsay_response_kind handler_fixture_do(struct handler_fixture *fixture,
     return fixture->answer.kind;
 }
 
-enum msg_error_code handler_fixture_refused(struct handler_fixture *fixture,
-                                            const struct hearsay_request *request)
+enum hearsay_code handler_fixture_refused(struct handler_fixture *fixture,
+                                          const struct hearsay_request *request)
 {
     assert_int_equal(handler_fixture_do(fixture, request), HEARSAY_RESPONSE_ERROR);
     assert_true(strlen(fixture->answer.error.message) > 10); /* a sentence, always */

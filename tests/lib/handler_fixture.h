@@ -50,8 +50,8 @@ enum hearsay_response_kind handler_fixture_do(struct handler_fixture *fixture,
                                               const struct hearsay_request *request);
 
 /* Both, and it is refused: the code. */
-enum msg_error_code handler_fixture_refused(struct handler_fixture *fixture,
-                                            const struct hearsay_request *request);
+enum hearsay_code handler_fixture_refused(struct handler_fixture *fixture,
+                                          const struct hearsay_request *request);
 
 /* Of messages: the id begins with the number, and the filter at that bit. The request is static. */
 const struct hearsay_request *handler_fixture_deposit(uint8_t number, const char *text,

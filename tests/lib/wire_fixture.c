@@ -229,7 +229,7 @@ static const struct hearsay_request sample_requests[] = {
      .kind = HEARSAY_REQUEST_ANSWERED,
      .answered = {.ask_id = UINT64_MAX,
                   .has_error = true,
-                  .error = {.code = MSG_INTERNAL, .message = "no hub"}}},
+                  .error = {.code = HEARSAY_CODE_INTERNAL, .message = "no hub"}}},
     {.id = 33, .kind = HEARSAY_REQUEST_CHANGES},
     {.id = 34,
      .kind = HEARSAY_REQUEST_CHANGES,
@@ -352,10 +352,10 @@ static const struct hearsay_ban_entry sample_bans[] = {
 };
 
 static const struct hearsay_response sample_responses[] = {
-    {.id = 1, .kind = HEARSAY_RESPONSE_ERROR, .error = {.code = MSG_INTERNAL}},
+    {.id = 1, .kind = HEARSAY_RESPONSE_ERROR, .error = {.code = HEARSAY_CODE_INTERNAL}},
     {.id = 0,
      .kind = HEARSAY_RESPONSE_ERROR,
-     .error = {.code = MSG_UNSUPPORTED_VERSION,
+     .error = {.code = HEARSAY_CODE_UNSUPPORTED_VERSION,
                .message = "version 9 is not spoken here; 1 is",
                .field = "versions",
                .retry_after_ms = 60000,

@@ -27,10 +27,11 @@ static void check_error(const struct w_expected *expected, const struct msg_erro
     SIM_EXPECT(expected->field == NULL || strcmp(error->field, expected->field) == 0,
                "field \"%s\" instead of \"%s\"", error->field, expected->field);
     SIM_CHECK(error->message[0] != '\0');
-    if (expected->code == MSG_RATE_LIMITED && expected->retry_ms > 0) {
+    if (expected->code == HEARSAY_CODE_RATE_LIMITED && expected->retry_ms > 0) {
         SIM_EQUAL(error->retry_after_ms, expected->retry_ms);
-    } else if (expected->code == MSG_FORBIDDEN || expected->code == MSG_STORAGE) {
-        SIM_EXPECT(error->retry_after_ms == expected->retry_ms || expected->code == MSG_STORAGE,
+    } else if (expected->code == HEARSAY_CODE_FORBIDDEN || expected->code == HEARSAY_CODE_STORAGE) {
+        SIM_EXPECT(error->retry_after_ms == expected->retry_ms ||
+                       expected->code == HEARSAY_CODE_STORAGE,
                    "another time to try again");
     }
 }
@@ -315,8 +316,8 @@ static void check_push(struct world *world, struct w_client *client,
         SIM_CHECK(response->kind == HEARSAY_RESPONSE_ERROR);
         SIM_EXPECT(client->is_refused || !client->greeted, "an error about the connection: %s",
                    response->error.message);
-        SIM_CHECK(response->error.code == MSG_RATE_LIMITED ||
-                  (!client->is_refused && response->error.code == MSG_INVALID));
+        SIM_CHECK(response->error.code == HEARSAY_CODE_RATE_LIMITED ||
+                  (!client->is_refused && response->error.code == HEARSAY_CODE_INVALID));
     }
 }
 
@@ -406,11 +407,11 @@ void answer_check(struct world *world, struct w_client *client,
     if (response->kind == HEARSAY_RESPONSE_ERROR) {
         world->errors++;
         if (request->kind == HEARSAY_REQUEST_CHECK &&
-            (request->has_failed || response->error.code == MSG_SHUTTING_DOWN)) {
+            (request->has_failed || response->error.code == HEARSAY_CODE_SHUTTING_DOWN)) {
             return;
         }
         if (request->kind == HEARSAY_REQUEST_RESTORE && expected->or_not_found) {
-            SIM_EQUAL(response->error.code, MSG_UNKNOWN_EPOCH);
+            SIM_EQUAL(response->error.code, HEARSAY_CODE_UNKNOWN_EPOCH);
             return;
         }
         check_error(expected, &response->error);

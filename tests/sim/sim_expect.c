@@ -16,12 +16,12 @@ static bool check_parts(struct world *world, struct w_request *request, const ch
     for (uint32_t p = 0; p < query->part_count; p++) {
         const struct m_part *part = &query->parts[p];
         if (m_epoch(&world->model, request->host, part->epoch) == NULL) {
-            expect_error(request, MSG_UNKNOWN_EPOCH, epoch);
+            expect_error(request, HEARSAY_CODE_UNKNOWN_EPOCH, epoch);
         } else if (!expect_fill_is_right(&host->config->profile, part->filter, 0, most)) {
-            expect_error(request, MSG_FILL_OUT_OF_RANGE, filter);
+            expect_error(request, HEARSAY_CODE_FILL_OUT_OF_RANGE, filter);
         } else if (part->has_contains &&
                    !expect_fill_is_right(&host->config->profile, part->contains, 0, most)) {
-            expect_error(request, MSG_FILL_OUT_OF_RANGE, contains);
+            expect_error(request, HEARSAY_CODE_FILL_OUT_OF_RANGE, contains);
         } else {
             continue;
         }
@@ -62,11 +62,11 @@ static void expect_query(struct world *world, struct w_request *request)
     const struct m_query *query = &request->query;
 
     if (query->since_ms >= query->until_ms && query->until_ms != INT64_MAX) {
-        expect_error(request, MSG_INVALID, "until_ms");
+        expect_error(request, HEARSAY_CODE_INVALID, "until_ms");
     } else if (query->is_hood && world->config.hosts[request->host].hood[0] == '\0') {
-        expect_error(request, MSG_INVALID, "scope");
+        expect_error(request, HEARSAY_CODE_INVALID, "scope");
     } else if (query->exclude_bytes > 0 && is_too_full(query)) {
-        expect_error(request, MSG_FILL_OUT_OF_RANGE, "exclude.bits");
+        expect_error(request, HEARSAY_CODE_FILL_OUT_OF_RANGE, "exclude.bits");
     } else if (check_parts(world, request, "parts.epoch", "parts.filter", "parts.contains")) {
         request->attempts = 1;
         find(world, request);
@@ -89,7 +89,7 @@ static void query_read(struct world *world, struct w_request *request,
     bool is_whole = true;
 
     if (held->read->failed) {
-        expect_error(request, MSG_STORAGE, "");
+        expect_error(request, HEARSAY_CODE_STORAGE, "");
         return;
     }
     SIM_EQUAL(held->count, expected->count);
@@ -115,7 +115,7 @@ static void expect_no_message(struct world *world, struct w_request *request)
 {
     const bool was_removed = m_removed(&world->model, request->host, request->message_id);
 
-    expect_error(request, was_removed ? MSG_REMOVED : MSG_NOT_FOUND, "id");
+    expect_error(request, was_removed ? HEARSAY_CODE_REMOVED : HEARSAY_CODE_NOT_FOUND, "id");
 }
 
 static void expect_get(struct world *world, struct w_request *request)
@@ -133,11 +133,11 @@ static void expect_get(struct world *world, struct w_request *request)
 static void get_read(struct world *world, struct w_request *request, const struct w_held_read *held)
 {
     if (held->read->failed) {
-        expect_error(request, MSG_STORAGE, "");
+        expect_error(request, HEARSAY_CODE_STORAGE, "");
     } else if (held->found[0] == M_MESSAGES) {
         expect_no_message(world, request);
     } else if (is_hidden(world, request->host, request->message_id)) {
-        expect_error(request, MSG_NOT_FOUND, "id");
+        expect_error(request, HEARSAY_CODE_NOT_FOUND, "id");
     } else {
         expect(request, HEARSAY_RESPONSE_GOT);
         request->expected.message = held->found[0];
@@ -148,7 +148,7 @@ static void export_read(struct world *world, struct w_request *request,
                         const struct w_held_read *held)
 {
     if (held->read->failed) {
-        expect_error(request, MSG_STORAGE, "");
+        expect_error(request, HEARSAY_CODE_STORAGE, "");
         return;
     }
     expect(request, HEARSAY_RESPONSE_EXPORTED);
@@ -167,7 +167,7 @@ static void expect_summary(struct world *world, struct w_request *request)
     struct w_expected *expected = &request->expected;
 
     if (m_epoch(&world->model, request->host, request->epoch) == NULL) {
-        expect_error(request, MSG_UNKNOWN_EPOCH, "epoch");
+        expect_error(request, HEARSAY_CODE_UNKNOWN_EPOCH, "epoch");
         return;
     }
     expect(request, HEARSAY_RESPONSE_SUMMARIZED);
@@ -203,7 +203,7 @@ static void expect_watch(struct world *world, struct w_request *request)
         }
     }
     if (own + request->query.part_count > world->config.limits.watches_per_session) {
-        expect_error(request, MSG_QUOTA, "");
+        expect_error(request, HEARSAY_CODE_QUOTA, "");
         return;
     }
     expect(request, HEARSAY_RESPONSE_WATCHING);
@@ -223,7 +223,7 @@ static void expect_unwatch(struct world *world, struct w_request *request)
             return;
         }
     }
-    expect_error(request, MSG_NOT_FOUND, "watch_id");
+    expect_error(request, HEARSAY_CODE_NOT_FOUND, "watch_id");
 }
 
 /* --- the operator ----------------------------------------------------------------------------- */
@@ -254,7 +254,7 @@ void expect_rule_done(struct world *world, struct w_request *request, const stru
     struct m_host *host = &world->model.hosts[request->host];
 
     if (failed) {
-        expect_error(request, MSG_STORAGE, "");
+        expect_error(request, HEARSAY_CODE_STORAGE, "");
     } else if (request->kind == HEARSAY_REQUEST_ACCEPT) {
         host->has_mode = strcmp(request->word, "auto") != 0;
         host->mode = strcmp(request->word, "review") == 0   ? ACCEPT_REVIEW
@@ -268,7 +268,7 @@ void expect_rule_done(struct world *world, struct w_request *request, const stru
     } else if (m_drop_ban(host, &request->rule)) {
         expect(request, HEARSAY_RESPONSE_UNBANNED);
     } else {
-        expect_error(request, MSG_NOT_FOUND, NULL);
+        expect_error(request, HEARSAY_CODE_NOT_FOUND, NULL);
     }
 }
 
@@ -314,7 +314,7 @@ static void expect_administrative(struct world *world, struct w_request *request
         if (request->word == NULL) {
             expect_accept(world, request);
         } else if (strcmp(request->word, "ajar") == 0) {
-            expect_error(request, MSG_INVALID, "mode");
+            expect_error(request, HEARSAY_CODE_INVALID, "mode");
         }
         return;
     case HEARSAY_REQUEST_STATS:
@@ -322,7 +322,7 @@ static void expect_administrative(struct world *world, struct w_request *request
         return;
     case HEARSAY_REQUEST_CHECK:
         if (world->server.service->checking) {
-            expect_error(request, MSG_RATE_LIMITED, "");
+            expect_error(request, HEARSAY_CODE_RATE_LIMITED, "");
         } else {
             expect(request, HEARSAY_RESPONSE_CHECKED);
         }
@@ -330,9 +330,9 @@ static void expect_administrative(struct world *world, struct w_request *request
     case HEARSAY_REQUEST_BACKUP:
     case HEARSAY_REQUEST_COMPACT:
         if (request->kind == HEARSAY_REQUEST_BACKUP && request->word[0] != '/') {
-            expect_error(request, MSG_INVALID, "path");
+            expect_error(request, HEARSAY_CODE_INVALID, "path");
         } else if (world->job != NULL) {
-            expect_error(request, MSG_RATE_LIMITED, "");
+            expect_error(request, HEARSAY_CODE_RATE_LIMITED, "");
         } else {
             request->expected.kind = request->kind == HEARSAY_REQUEST_BACKUP
                                          ? HEARSAY_RESPONSE_BACKED_UP
@@ -344,7 +344,7 @@ static void expect_administrative(struct world *world, struct w_request *request
         return;
     case HEARSAY_REQUEST_LOG_LEVEL:
         if (request->word != NULL && strcmp(request->word, "noise") == 0) {
-            expect_error(request, MSG_INVALID, "level");
+            expect_error(request, HEARSAY_CODE_INVALID, "level");
         } else {
             expect(request, HEARSAY_RESPONSE_LOG_LEVEL_SET);
         }
@@ -408,7 +408,7 @@ static void expect_host_request(struct world *world, struct w_request *request)
         return;
     case HEARSAY_REQUEST_EXPORT:
         if (!request->client->is_administrator) {
-            expect_error(request, MSG_FORBIDDEN, "export");
+            expect_error(request, HEARSAY_CODE_FORBIDDEN, "export");
         }
         return;
     case HEARSAY_REQUEST_WITHDRAW:
@@ -430,10 +430,10 @@ void expect_request(struct world *world, struct w_request *request)
     const uint64_t wait_ms = take_tokens(world, request);
 
     if (wait_ms > 0) {
-        expect_error(request, MSG_RATE_LIMITED, "");
+        expect_error(request, HEARSAY_CODE_RATE_LIMITED, "");
         request->expected.retry_ms = wait_ms;
     } else if (request->kind == HEARSAY_REQUEST_HELLO) {
-        expect_error(request, MSG_INVALID, "hello");
+        expect_error(request, HEARSAY_CODE_INVALID, "hello");
     } else if (request->kind == HEARSAY_REQUEST_PING) {
         expect(request, HEARSAY_RESPONSE_PONG);
         request->expected.now_ms = world->model.now_ms;
@@ -441,9 +441,9 @@ void expect_request(struct world *world, struct w_request *request)
     } else if (request->kind == HEARSAY_REQUEST_UNWATCH) {
         expect_unwatch(world, request);
     } else if (is_administrative(request->kind) && !request->client->is_administrator) {
-        expect_error(request, MSG_FORBIDDEN, NULL);
+        expect_error(request, HEARSAY_CODE_FORBIDDEN, NULL);
     } else if (request->unknown_host && names_hosts(request->kind)) {
-        expect_error(request, MSG_UNKNOWN_HOST, "host");
+        expect_error(request, HEARSAY_CODE_UNKNOWN_HOST, "host");
     } else {
         expect_host_request(world, request);
     }

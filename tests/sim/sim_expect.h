@@ -12,7 +12,7 @@ static inline void expect(struct w_request *request, enum hearsay_response_kind 
 }
 
 /* field: "" where none is named; NULL: any. */
-static inline void expect_error(struct w_request *request, enum msg_error_code code,
+static inline void expect_error(struct w_request *request, enum hearsay_code code,
                                 const char *field)
 {
     expect(request, HEARSAY_RESPONSE_ERROR);

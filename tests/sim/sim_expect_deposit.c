@@ -37,14 +37,14 @@ static bool check_deposit(struct world *world, struct w_request *request)
     const struct m_host *host = &world->model.hosts[request->host];
 
     if (m_epoch(&world->model, request->host, request->epoch) == NULL) {
-        expect_error(request, MSG_UNKNOWN_EPOCH, "epoch");
+        expect_error(request, HEARSAY_CODE_UNKNOWN_EPOCH, "epoch");
     } else if (request->filter_bytes != host->filter_bytes) {
-        expect_error(request, MSG_PROFILE_MISMATCH, "filter");
+        expect_error(request, HEARSAY_CODE_PROFILE_MISMATCH, "filter");
     } else if (!expect_fill_is_right(&host->config->profile, request->filter,
                                      limits->deposit_fill_min_ppm, limits->deposit_fill_max_ppm)) {
-        expect_error(request, MSG_FILL_OUT_OF_RANGE, "filter");
+        expect_error(request, HEARSAY_CODE_FILL_OUT_OF_RANGE, "filter");
     } else if (request->has_ttl_s && request->ttl_s > limits->ttl_max_s) {
-        expect_error(request, MSG_INVALID, "ttl_s");
+        expect_error(request, HEARSAY_CODE_INVALID, "ttl_s");
     } else {
         return true;
     }
@@ -61,14 +61,14 @@ static bool check_rules(struct world *world, struct w_request *request,
 
     *out_state = mode == ACCEPT_REVIEW ? PERSIST_PENDING : PERSIST_SHOWN;
     if (mode == ACCEPT_CLOSED) {
-        expect_error(request, MSG_FORBIDDEN, "");
+        expect_error(request, HEARSAY_CODE_FORBIDDEN, "");
         request->expected.retry_ms =
             until_ms > world->model.now_ms ? (uint64_t)(until_ms - world->model.now_ms) : 0;
         return false;
     }
     const int banned = m_banned(&world->model, request->host, request->filter, request->payload);
     if (banned != 0) {
-        expect_error(request, MSG_FORBIDDEN,
+        expect_error(request, HEARSAY_CODE_FORBIDDEN,
                      banned == 1   ? "payload"
                      : banned == 2 ? "filter"
                                    : NULL);
@@ -121,13 +121,13 @@ void expect_deposit(struct world *world, struct w_request *request)
         const bool may_evict = state < PERSIST_HIDDEN &&
                                model->hosts[request->host].config->evict != CONFIG_EVICT_REJECT;
         if (!m_share_room(model, request->client->sender, may_evict, &waiting)) {
-            expect_error(request, MSG_QUOTA, "");
+            expect_error(request, HEARSAY_CODE_QUOTA, "");
             return;
         }
         const int room = m_room(model, &waiting);
         if (room == 2 || (room == 1 && state >= PERSIST_HIDDEN)) {
             m_share_release(model, &waiting);
-            expect_error(request, MSG_QUOTA, "");
+            expect_error(request, HEARSAY_CODE_QUOTA, "");
             return;
         }
         SIM_CHECK(model->waiting_count < M_PENDING);
@@ -171,7 +171,7 @@ static void serve(struct world *world, struct w_request *request, bool is_new,
             is_over = is_over && (epoch->number != message->epoch || epoch->over);
         }
         if (is_over) {
-            expect_error(request, MSG_UNKNOWN_EPOCH, "epoch");
+            expect_error(request, HEARSAY_CODE_UNKNOWN_EPOCH, "epoch");
             return;
         }
         message->served = true;
@@ -204,7 +204,7 @@ void expect_deposit_done(struct world *world, struct w_request *request,
         m_share_remove(model, request->host, request->message_id);
     }
     if (failed) {
-        expect_error(request, MSG_STORAGE, "");
+        expect_error(request, HEARSAY_CODE_STORAGE, "");
         request->expected.retry_ms = 5000;
         return;
     }
@@ -232,9 +232,9 @@ void expect_deposit_done(struct world *world, struct w_request *request,
     } else if (outcome == PERSIST_DUPLICATE) {
         serve(world, request, false, there);
     } else if (outcome == PERSIST_FULL) {
-        expect_error(request, MSG_QUOTA, "");
+        expect_error(request, HEARSAY_CODE_QUOTA, "");
     } else {
-        expect_error(request, MSG_ALREADY_EXISTS, "id");
+        expect_error(request, HEARSAY_CODE_ALREADY_EXISTS, "id");
     }
 }
 
@@ -245,7 +245,7 @@ void expect_removal_done(struct world *world, struct w_request *request,
     struct model *model = &world->model;
 
     if (failed) {
-        expect_error(request, MSG_STORAGE, "");
+        expect_error(request, HEARSAY_CODE_STORAGE, "");
         request->expected.retry_ms = is_withdrawal ? 5000 : 0;
         return;
     }
@@ -258,8 +258,8 @@ void expect_removal_done(struct world *world, struct w_request *request,
         m_forget(model, request->host, request->message_id);
         expect(request, is_withdrawal ? HEARSAY_RESPONSE_WITHDRAWN : HEARSAY_RESPONSE_REMOVED);
     } else if (outcome == PERSIST_FORBIDDEN) {
-        expect_error(request, MSG_FORBIDDEN, "token");
+        expect_error(request, HEARSAY_CODE_FORBIDDEN, "token");
     } else {
-        expect_error(request, MSG_NOT_FOUND, "id");
+        expect_error(request, HEARSAY_CODE_NOT_FOUND, "id");
     }
 }

@@ -92,7 +92,7 @@ void expect_report(struct world *world, struct w_request *request)
     struct m_message *message = m_served(model, request->host, request->message_id);
 
     if (message == NULL || !m_visible(model, message)) {
-        expect_error(request, MSG_NOT_FOUND, "id");
+        expect_error(request, HEARSAY_CODE_NOT_FOUND, "id");
         return;
     }
     for (uint32_t i = 0; i < model->reporter_count; i++) {
@@ -154,7 +154,8 @@ void expect_report_done(struct world *world, struct w_request *request, struct p
             message->own -= request->is_own;
             message->grave -= request->is_grave;
         }
-        expect_error(request, failed ? MSG_STORAGE : MSG_NOT_FOUND, failed ? "" : "id");
+        expect_error(request, failed ? HEARSAY_CODE_STORAGE : HEARSAY_CODE_NOT_FOUND,
+                     failed ? "" : "id");
         if (message != NULL && message->state == PERSIST_SHOWN && message->reports == 0 &&
             message->reporting == 0) {
             message->looked_at = false;
@@ -177,7 +178,8 @@ void expect_restore(struct world *world, struct w_request *request)
     const struct m_message *message = m_served(&world->model, request->host, request->message_id);
 
     if (message == NULL || !message->looked_at || message->state == PERSIST_APPROVED) {
-        expect_error(request, message != NULL ? MSG_INVALID : MSG_NOT_FOUND, "id");
+        expect_error(request, message != NULL ? HEARSAY_CODE_INVALID : HEARSAY_CODE_NOT_FOUND,
+                     "id");
     }
 }
 
@@ -187,9 +189,9 @@ void expect_restore_read(struct world *world, struct w_request *request,
     struct m_message *message = m_served(&world->model, request->host, request->message_id);
 
     if (held->read->failed) {
-        expect_error(request, MSG_STORAGE, "");
+        expect_error(request, HEARSAY_CODE_STORAGE, "");
     } else if (held->found[0] == M_MESSAGES || message == NULL || !message->looked_at) {
-        expect_error(request, MSG_NOT_FOUND, "id");
+        expect_error(request, HEARSAY_CODE_NOT_FOUND, "id");
     } else {
         /* as it was read: it may have moved with the clock since, and then it is not restored */
         request->deposited_ms = held->read->entries[0].message.deposited_ms;
@@ -211,18 +213,19 @@ void expect_restore_done(struct world *world, struct w_request *request, struct 
         SIM_EQUAL(op->outcome, outcome);
     }
     if (outcome != PERSIST_APPLIED) {
-        expect_error(request, failed ? MSG_STORAGE : MSG_NOT_FOUND, failed ? "" : "id");
+        expect_error(request, failed ? HEARSAY_CODE_STORAGE : HEARSAY_CODE_NOT_FOUND,
+                     failed ? "" : "id");
         return;
     }
     if (was_restored) { /* by another request, meanwhile */
-        expect_error(request, MSG_INVALID, "id");
+        expect_error(request, HEARSAY_CODE_INVALID, "id");
         return;
     }
     model->newest = seq > model->newest ? seq : model->newest;
     if (m_epoch(model, message->host, message->epoch) == NULL &&
         message->expires_ms <= model->now_ms) {
         expect(request, HEARSAY_RESPONSE_RESTORED); /* or its epoch has ended: see answer_check */
-        request->expected.code = MSG_UNKNOWN_EPOCH;
+        request->expected.code = HEARSAY_CODE_UNKNOWN_EPOCH;
         request->expected.or_not_found = true;
         for (uint32_t e = 0; e < model->hosts[message->host].epoch_count; e++) {
             const struct m_epoch *epoch = &model->hosts[message->host].epochs[e];
@@ -331,7 +334,7 @@ void expect_reported_read(struct w_request *request, const struct w_held_read *h
     uint32_t kept = 0;
 
     if (held->read->failed) {
-        expect_error(request, MSG_STORAGE, "");
+        expect_error(request, HEARSAY_CODE_STORAGE, "");
         return;
     }
     SIM_EQUAL(held->count, expected->count);

@@ -62,7 +62,7 @@ static void on_job_done(struct persist_job *job)
     owner->expected.is_known = true;
     if (job->failed) {
         owner->expected.kind = HEARSAY_RESPONSE_ERROR;
-        owner->expected.code = MSG_STORAGE;
+        owner->expected.code = HEARSAY_CODE_STORAGE;
     }
     job->done(job);
 }

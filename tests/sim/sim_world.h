@@ -45,7 +45,7 @@ struct w_expected {
     bool responded; /* the handlers have answered */
     bool answered;  /* the client has got it */
     enum hearsay_response_kind kind;
-    enum msg_error_code code;
+    enum hearsay_code code;
     const char *field; /* of an error; NULL: not looked at */
     uint64_t retry_ms;
     bool or_not_found; /* that is right, too */

@@ -197,7 +197,7 @@ static struct year_answer send_deposit(uint32_t number, uint32_t lifetime_s)
 static void check_closed(unsigned host, const struct year_answer *answer, int64_t now_ms)
 {
     SIM_EQUAL(answer->kind, HEARSAY_RESPONSE_ERROR);
-    SIM_EQUAL(answer->error.code, MSG_FORBIDDEN);
+    SIM_EQUAL(answer->error.code, HEARSAY_CODE_FORBIDDEN);
     SIM_EQUAL(answer->error.retry_after_ms, hours_end(host, now_ms) - now_ms);
     people.figures.closed++;
 }
@@ -206,7 +206,7 @@ static void check_closed(unsigned host, const struct year_answer *answer, int64_
 static void check_full(const struct year_answer *answer)
 {
     SIM_EXPECT(people.is_full, "there is storage, and the answer is: %s", answer->error.message);
-    SIM_EQUAL(answer->error.code, MSG_STORAGE);
+    SIM_EQUAL(answer->error.code, HEARSAY_CODE_STORAGE);
     SIM_CHECK(answer->error.retry_after_ms > 0);
     people.figures.full++;
 }
@@ -263,7 +263,7 @@ void people_deposit_at_the_cut(void)
 /* Whether an answer says that the message is not there any more, and whether that may be. */
 static bool is_gone(const struct year_answer *answer, const struct note *note)
 {
-    if (answer->kind != HEARSAY_RESPONSE_ERROR || answer->error.code != MSG_NOT_FOUND) {
+    if (answer->kind != HEARSAY_RESPONSE_ERROR || answer->error.code != HEARSAY_CODE_NOT_FOUND) {
         return false;
     }
     SIM_CHECK(note->fate != THERE || machine_now_ms() >= note->must_ms);

@@ -244,7 +244,7 @@ void read_fixture_export_page(struct read_fixture *fixture, const uint8_t *after
 }
 
 void read_fixture_expect_error(const struct read_fixture *fixture, uint64_t id,
-                               enum msg_error_code code, const char *field)
+                               enum hearsay_code code, const char *field)
 {
     assert_int_equal(fixture->answer.kind, HEARSAY_RESPONSE_ERROR);
     assert_int_equal(fixture->answer.id, id);

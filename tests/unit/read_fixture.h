@@ -74,6 +74,6 @@ void read_fixture_export_page(struct read_fixture *fixture, const uint8_t *after
 
 /* What the last answer was. */
 void read_fixture_expect_error(const struct read_fixture *fixture, uint64_t id,
-                               enum msg_error_code code, const char *field);
+                               enum hearsay_code code, const char *field);
 void read_fixture_expect_page(const struct read_fixture *fixture, size_t count,
                               const uint32_t *numbers);

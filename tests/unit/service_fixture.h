@@ -26,7 +26,7 @@ struct service_fixture {
     struct worker *worker;
     unsigned answered;
     enum hearsay_response_kind last; /* of the last answer */
-    enum msg_error_code code;
+    enum hearsay_code code;
     uint64_t last_id;
     size_t result_count;
     char reason[CONFIG_REASON_BYTES];

@@ -37,7 +37,7 @@ void session_fixture_expect(struct server_fixture *fixture, struct peer *peer, u
 }
 
 void session_fixture_expect_error(struct server_fixture *fixture, struct peer *peer, uint64_t id,
-                                  enum msg_error_code code, const char *sentence)
+                                  enum hearsay_code code, const char *sentence)
 {
     struct hearsay_response response;
 

@@ -18,7 +18,7 @@ void session_fixture_send_all(struct server_fixture *fixture, struct peer *peer)
 void session_fixture_expect(struct server_fixture *fixture, struct peer *peer, uint64_t id,
                             enum hearsay_response_kind kind);
 void session_fixture_expect_error(struct server_fixture *fixture, struct peer *peer, uint64_t id,
-                                  enum msg_error_code code, const char *sentence);
+                                  enum hearsay_code code, const char *sentence);
 
 /* The server ends the stream without another response. */
 void session_fixture_expect_end(struct server_fixture *fixture, struct peer *peer);

@@ -74,7 +74,7 @@ static void script_answers(struct fake_peer *peer, void *context)
             response.results.exact = true;
             break;
         case HEARSAY_REQUEST_GET:
-            response = fake_error(request.id, MSG_NOT_FOUND, 0);
+            response = fake_error(request.id, HEARSAY_CODE_NOT_FOUND, 0);
             break;
         case HEARSAY_REQUEST_WITHDRAW:
             response.kind = HEARSAY_RESPONSE_WITHDRAWN;
@@ -715,8 +715,8 @@ static void script_ends(struct fake_peer *peer, void *context)
     struct hearsay_request request;
     (void)context;
     if (fake_greet(peer, 8) && fake_read(peer, &request)) {
-        const struct hearsay_response refusal = fake_error(request.id, MSG_INVALID, 0);
-        const struct hearsay_response end = fake_error(0, MSG_INVALID, 0);
+        const struct hearsay_response refusal = fake_error(request.id, HEARSAY_CODE_INVALID, 0);
+        const struct hearsay_response end = fake_error(0, HEARSAY_CODE_INVALID, 0);
         (void)fake_send(peer, &refusal);
         (void)(fake_read(peer, &request) && fake_send(peer, &end));
     }

@@ -208,7 +208,7 @@ static void script_refuses(struct fake_peer *peer, void *context)
     struct hearsay_request request;
     (void)context;
     if (fake_read(peer, &request)) {
-        const struct hearsay_response refusal = fake_error(0, MSG_RATE_LIMITED, 1234);
+        const struct hearsay_response refusal = fake_error(0, HEARSAY_CODE_RATE_LIMITED, 1234);
         (void)fake_send(peer, &refusal);
     }
 }

@@ -44,13 +44,13 @@ int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 
 /* One connection: what is answered to Hello and to Watch, and what is pushed then. */
 struct scene {
-    uint8_t store;               /* first byte of the store's id */
-    enum msg_error_code dropped; /* told in Welcome; 0: nothing */
-    bool hangs_up;               /* instead of a Welcome */
-    enum msg_error_code refusal; /* of Watch; 0: none */
-    uint64_t retry_after_ms;     /* of that */
-    uint64_t seq;                /* of Watching */
-    uint64_t pushes[8];          /* then; 0: no more */
+    uint8_t store;             /* first byte of the store's id */
+    enum hearsay_code dropped; /* told in Welcome; 0: nothing */
+    bool hangs_up;             /* instead of a Welcome */
+    enum hearsay_code refusal; /* of Watch; 0: none */
+    uint64_t retry_after_ms;   /* of that */
+    uint64_t seq;              /* of Watching */
+    uint64_t pushes[8];        /* then; 0: no more */
 };
 
 struct play {
@@ -229,7 +229,7 @@ TEST(test_comes_again)
     static const struct scene scenes[] = {
         {.seq = 10, .pushes = {11, 12}},
         {.hangs_up = true},
-        {.dropped = MSG_QUOTA, .seq = 14, .pushes = {12, 13, 13, 14}},
+        {.dropped = HEARSAY_CODE_QUOTA, .seq = 14, .pushes = {12, 13, 13, 14}},
         {.seq = 14, .pushes = {13, 14, 15}},
     };
     static const uint64_t expected[] = {11, 12, 13, 14, 15};
@@ -326,8 +326,8 @@ TEST(test_retry_after)
 {
     static const struct scene scenes[] = {
         {.seq = 1},
-        {.refusal = MSG_RATE_LIMITED, .retry_after_ms = 7000},
-        {.refusal = MSG_QUOTA, .retry_after_ms = 3600 * 1000},
+        {.refusal = HEARSAY_CODE_RATE_LIMITED, .retry_after_ms = 7000},
+        {.refusal = HEARSAY_CODE_QUOTA, .retry_after_ms = 3600 * 1000},
         {.seq = 2, .pushes = {2}},
     };
     static const uint64_t expected[] = {2};
@@ -345,8 +345,8 @@ TEST(test_retry_after)
 /* What trying again does not mend is returned; as is all that fails before the first success. */
 TEST(test_what_ends_it)
 {
-    static const struct scene invalid[] = {{.seq = 1}, {.refusal = MSG_INVALID}};
-    static const struct scene busy[] = {{.refusal = MSG_QUOTA}};
+    static const struct scene invalid[] = {{.seq = 1}, {.refusal = HEARSAY_CODE_INVALID}};
+    static const struct scene busy[] = {{.refusal = HEARSAY_CODE_QUOTA}};
     static const struct scene nobody[] = {{.hangs_up = true}};
     struct play plays[] = {
         {.scenes = invalid, .count = 2},

@@ -279,7 +279,7 @@ static void check_spoiled(const struct spoiled *row)
         fail_msg("%s, row %td: outcome %d, field %s: %s", row->field, row - spoiled_rows, rv,
                  error.field, error.message);
     }
-    assert_int_equal(error.code, MSG_INVALID);
+    assert_int_equal(error.code, HEARSAY_CODE_INVALID);
     assert_true(strlen(error.message) > 10);
     assert_int_equal(back.id, request.id); /* it can be answered */
     assert_true(strlen(back.name) > 0);
@@ -394,7 +394,7 @@ TEST(test_an_id_is_needed)
     bytes_init(&bytes, alloc_system());
     wire_put_data(&bytes, 12, "", 0);
     assert_int_equal(decode_by_hand(&bytes, &request, &error), CODEC_MALFORMED);
-    assert_int_equal(error.code, MSG_MALFORMED);
+    assert_int_equal(error.code, HEARSAY_CODE_MALFORMED);
     assert_string_equal(error.field, "id");
     wire_put_number(&bytes, 1, 0);
     assert_int_equal(decode_by_hand(&bytes, &request, &error), CODEC_MALFORMED);
@@ -455,12 +455,12 @@ TEST(test_unknown_fields_are_ignored)
 
 TEST(test_error_names)
 {
-    assert_string_equal(msg_error_name(MSG_MALFORMED), "MALFORMED");
-    assert_string_equal(msg_error_name(MSG_INTERNAL), "INTERNAL");
-    assert_string_equal(msg_error_name(MSG_REMOVED), "REMOVED");
-    assert_string_equal(msg_error_name((enum msg_error_code)0), "UNKNOWN");
-    assert_string_equal(msg_error_name((enum msg_error_code)19), "UNKNOWN");
-    assert_string_equal(msg_error_name((enum msg_error_code) - 1), "UNKNOWN");
+    assert_string_equal(msg_error_name(HEARSAY_CODE_MALFORMED), "MALFORMED");
+    assert_string_equal(msg_error_name(HEARSAY_CODE_INTERNAL), "INTERNAL");
+    assert_string_equal(msg_error_name(HEARSAY_CODE_REMOVED), "REMOVED");
+    assert_string_equal(msg_error_name((enum hearsay_code)0), "UNKNOWN");
+    assert_string_equal(msg_error_name((enum hearsay_code)19), "UNKNOWN");
+    assert_string_equal(msg_error_name((enum hearsay_code) - 1), "UNKNOWN");
 }
 
 /* A sentence that is too long is cut between characters, never within one. */
@@ -475,7 +475,7 @@ TEST(test_long_sentences_are_cut)
         for (size_t at = shift; at + 4 < sizeof text; at += 4) {
             memcpy(text + at, "\xf0\x9f\x98\x80", 5);
         }
-        msg_error_set(&error, MSG_INVALID, text, "%s", text);
+        msg_error_set(&error, HEARSAY_CODE_INVALID, text, "%s", text);
         length = strlen(error.message);
         assert_in_range(length, LIMIT_ERROR_BYTES - 3, LIMIT_ERROR_BYTES);
         assert_int_equal(length % 4, shift);
@@ -500,7 +500,7 @@ TEST(test_sentences_are_text)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct msg_error error;
 
-        msg_error_set(&error, MSG_INVALID, NULL, "%s", cases[i][0]);
+        msg_error_set(&error, HEARSAY_CODE_INVALID, NULL, "%s", cases[i][0]);
         assert_string_equal(error.message, cases[i][1]);
     }
 }

@@ -141,7 +141,7 @@ TEST(test_a_budget_that_is_too_small)
                     wire_sides[s].decode(bytes.data + HEADER, bytes.count - HEADER, &arena, &error);
                 if (rv != 0) {
                     assert_int_equal(rv, CODEC_INVALID);
-                    assert_int_equal(error.code, MSG_TOO_LARGE);
+                    assert_int_equal(error.code, HEARSAY_CODE_TOO_LARGE);
                     assert_true(arena.refused);
                 }
                 assert_true(memory.live_bytes <= limit);
@@ -409,7 +409,8 @@ static void check_mutant(const struct wire_side *side, const uint8_t *bytes, siz
         assert_int_equal(once.count, twice.count);
         assert_memory_equal(once.data, twice.data, once.count);
     } else {
-        assert_int_equal(error.code, rv == CODEC_MALFORMED ? MSG_MALFORMED : MSG_INVALID);
+        assert_int_equal(error.code,
+                         rv == CODEC_MALFORMED ? HEARSAY_CODE_MALFORMED : HEARSAY_CODE_INVALID);
         assert_true(strlen(error.message) > 10);
         /* protobuf-c must never be the one to find that something is wrong. */
         assert_null(strstr(error.message, "the bytes are not a"));

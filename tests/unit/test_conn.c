@@ -274,7 +274,7 @@ TEST(test_broken)
     check_broken_by(&response, HEARSAY_ERR_PROTOCOL); /* nobody asked */
     response = fake_deposited(2, false);
     check_broken_by(&response, HEARSAY_ERR_PROTOCOL); /* not to a ping */
-    response = fake_error(0, MSG_SHUTTING_DOWN, 0);
+    response = fake_error(0, HEARSAY_CODE_SHUTTING_DOWN, 0);
     check_broken_by(&response, HEARSAY_ERR_REFUSED); /* about the whole connection */
 }
 
@@ -285,7 +285,7 @@ TEST(test_error_reply)
     fixture_init(&fixture);
     greet(&fixture, 8);
     uint64_t ticket = submit_ping(&fixture);
-    struct hearsay_response refusal = fake_error(ticket, MSG_RATE_LIMITED, 250);
+    struct hearsay_response refusal = fake_error(ticket, HEARSAY_CODE_RATE_LIMITED, 250);
     fake_encode(&refusal, &fixture.stream);
     struct hearsay_response response;
     assert_int_equal(take(&fixture, 3, &response, NULL), 0);
@@ -311,7 +311,7 @@ static void check_greeting(const struct hearsay_response *response, int expected
 
 TEST(test_greetings)
 {
-    struct hearsay_response response = fake_error(1, MSG_UNSUPPORTED_VERSION, 0);
+    struct hearsay_response response = fake_error(1, HEARSAY_CODE_UNSUPPORTED_VERSION, 0);
     check_greeting(&response, HEARSAY_ERR_REFUSED);
     response = (struct hearsay_response){.id = 1, .kind = HEARSAY_RESPONSE_PONG};
     check_greeting(&response, HEARSAY_ERR_PROTOCOL);

@@ -32,7 +32,7 @@ struct fixture {
     struct fail_alloc alloc;
     struct fake_clock clock;
     enum hearsay_response_kind last;
-    enum msg_error_code code;
+    enum hearsay_code code;
     int64_t expires_ms;
     size_t found_count;
     uint32_t found[FOUND_MAX]; /* numbers of messages */
@@ -364,9 +364,9 @@ TEST_OF(messages_are_found_in_their_epoch, struct fixture *fixture, setup, teard
     }
     const uint64_t unknown[] = {0, 12345};
     query(fixture, unknown, 2);
-    assert_int_equal(fixture->code, MSG_UNKNOWN_EPOCH);
+    assert_int_equal(fixture->code, HEARSAY_CODE_UNKNOWN_EPOCH);
     send_deposit(fixture, 6, 12345, 600);
-    assert_int_equal(fixture->code, MSG_UNKNOWN_EPOCH);
+    assert_int_equal(fixture->code, HEARSAY_CODE_UNKNOWN_EPOCH);
 }
 
 /* A message goes with its epoch at the latest, and nobody may ask for the epoch from then on. */
@@ -384,7 +384,7 @@ TEST_OF(an_epoch_takes_its_messages_with_it, struct fixture *fixture, setup, tea
     tick(fixture, 1);
     query(fixture, &first, 1);
     assert_int_equal(fixture->last, HEARSAY_RESPONSE_ERROR);
-    assert_int_equal(fixture->code, MSG_UNKNOWN_EPOCH);
+    assert_int_equal(fixture->code, HEARSAY_CODE_UNKNOWN_EPOCH);
     assert_true(epoch->is_over); /* its message is still to be swept */
     assert_true(sodium_is_zero(epoch->key, sizeof(epoch->key)));
     sweep(fixture);
@@ -441,7 +441,7 @@ TEST_OF(a_deposit_that_comes_too_late, struct fixture *fixture, setup, teardown)
     epochs_tick(fixture->service);
     (void)fake_persist_commit(fixture->persist);
     assert_int_equal(fixture->last, HEARSAY_RESPONSE_ERROR);
-    assert_int_equal(fixture->code, MSG_UNKNOWN_EPOCH);
+    assert_int_equal(fixture->code, HEARSAY_CODE_UNKNOWN_EPOCH);
     assert_int_equal(host_of(fixture)->usage.messages, 0);
     sweep(fixture);
 }
@@ -454,7 +454,7 @@ TEST_OF(the_open_epoch_may_be_closed, struct fixture *fixture, setup, teardown)
     configure(&config, "[host default]\nepoch_length = 1h\nepoch_open = refuse\n");
     service_reload(fixture->service, &config);
     send_deposit(fixture, 2, 0, 600);
-    assert_int_equal(fixture->code, MSG_UNKNOWN_EPOCH);
+    assert_int_equal(fixture->code, HEARSAY_CODE_UNKNOWN_EPOCH);
     deposit(fixture, 3, host_of(fixture)->current->number, 600);
     const uint64_t open = 0;
     query(fixture, &open, 1); /* what is there may be read */

@@ -286,8 +286,8 @@ static size_t take_refusals(struct server_fixture *fixture, struct peer *peer, s
     for (int still = 0; still < 3; still++) { /* a turn reads, one acts, and one sends */
         (void)uv_run(&fixture->server.loop.uv, UV_RUN_NOWAIT);
         while (peer_take(peer, &response)) {
-            const bool is_refusal =
-                response.kind == HEARSAY_RESPONSE_ERROR && response.error.code == MSG_RATE_LIMITED;
+            const bool is_refusal = response.kind == HEARSAY_RESPONSE_ERROR &&
+                                    response.error.code == HEARSAY_CODE_RATE_LIMITED;
             refused += is_refusal ? 1 : 0;
             *out_served += is_refusal ? 0 : 1;
             still = 0;

@@ -112,7 +112,7 @@ static void expect_text(const struct handler_fixture *fixture, const char *text)
 }
 
 /* The latest answer must be an error, with a sentence. */
-static enum msg_error_code refusal(const struct handler_fixture *fixture)
+static enum hearsay_code refusal(const struct handler_fixture *fixture)
 {
     assert_int_equal(fixture->answer.kind, HEARSAY_RESPONSE_ERROR);
     assert_true(strlen(fixture->answer.error.message) > 10);
@@ -156,7 +156,7 @@ TEST_OF(failed_commit_changes_nothing, struct handler_fixture *fixture, setup, t
     fake_persist_fail_next(fixture->persist);
     send_deposit(fixture, 1, "lost", 0);
     fake_persist_commit(fixture->persist);
-    assert_int_equal(refusal(fixture), MSG_STORAGE);
+    assert_int_equal(refusal(fixture), HEARSAY_CODE_STORAGE);
     assert_int_equal(fixture->service->usage.messages, 0);
     assert_int_equal(fixture->service->usage.bytes, 0);
     send_query(fixture, 1, 5, false);
@@ -171,10 +171,10 @@ TEST_OF(waiting_deposits_count_against_quota, struct handler_fixture *fixture, s
     send_deposit(fixture, 1, "a", 0);
     send_deposit(fixture, 2, "b", 0);
     send_deposit(fixture, 3, "c", 0);
-    assert_int_equal(refusal(fixture), MSG_QUOTA);
+    assert_int_equal(refusal(fixture), HEARSAY_CODE_QUOTA);
     fake_persist_commit(fixture->persist);
     send_deposit(fixture, 4, "d", 0);
-    assert_int_equal(refusal(fixture), MSG_QUOTA);
+    assert_int_equal(refusal(fixture), HEARSAY_CODE_QUOTA);
 
     send_deposit(fixture, 1, "a", 0); /* a duplicate takes no room: it is answered as ever */
     fake_persist_commit(fixture->persist);
@@ -191,7 +191,7 @@ TEST_OF(a_full_host_says_until_when, struct handler_fixture *fixture, setup, tea
     send_deposit(fixture, 1, "a", 3600);
     send_deposit(fixture, 2, "b", 60);
     send_deposit(fixture, 3, "c", 0); /* nothing is stored yet that could expire */
-    assert_int_equal(refusal(fixture), MSG_QUOTA);
+    assert_int_equal(refusal(fixture), HEARSAY_CODE_QUOTA);
     assert_int_equal(fixture->answer.error.retry_after_ms, 0);
     fake_persist_commit(fixture->persist);
     send_deposit(fixture, 3, "c", 0);
@@ -208,7 +208,7 @@ TEST_OF(a_full_host_says_until_when, struct handler_fixture *fixture, setup, tea
     assert_int_equal(fixture->answer.error.retry_after_ms, 1000 * 1000);
     host->config.bytes_max = 20; /* a filter alone is larger */
     send_deposit(fixture, 4, "d", 0);
-    assert_int_equal(refusal(fixture), MSG_QUOTA);
+    assert_int_equal(refusal(fixture), HEARSAY_CODE_QUOTA);
     assert_int_equal(fixture->answer.error.retry_after_ms, 0);
 }
 
@@ -272,7 +272,7 @@ TEST_OF(a_failed_commit_evicts_nobody, struct handler_fixture *fixture, setup, t
     fake_persist_fail_next(fixture->persist);
     send_deposit(fixture, 2, "b", 0);
     fake_persist_commit(fixture->persist);
-    assert_int_equal(refusal(fixture), MSG_STORAGE);
+    assert_int_equal(refusal(fixture), HEARSAY_CODE_STORAGE);
     assert_int_equal(fixture->service->leaving.messages, 0);
     assert_int_equal(fixture->service->usage.messages, 1);
     send_query(fixture, 1, 5, false);
@@ -285,7 +285,7 @@ TEST_OF(some_make_no_room, struct handler_fixture *fixture, setup, teardown)
     fixture->service->hosts[0].config.evict = CONFIG_EVICT_OLDEST;
     fixture->service->hosts[0].config.bytes_max = 100;
     send_deposit(fixture, 1, "0123456789012345678901234567890123456789", 0);
-    assert_int_equal(refusal(fixture), MSG_QUOTA);
+    assert_int_equal(refusal(fixture), HEARSAY_CODE_QUOTA);
     fixture->service->hosts[0].config.bytes_max = 100000;
     for (uint8_t i = 0; i < 100; i++) {
         send_deposit(fixture, i, "x", 0);
@@ -293,7 +293,7 @@ TEST_OF(some_make_no_room, struct handler_fixture *fixture, setup, teardown)
     }
     fixture->service->hosts[0].config.messages_max = 35; /* as after a reload */
     send_deposit(fixture, 200, "x", 0);
-    assert_int_equal(refusal(fixture), MSG_QUOTA);
+    assert_int_equal(refusal(fixture), HEARSAY_CODE_QUOTA);
     assert_int_equal(fixture->service->usage.messages, 100);
 }
 
@@ -546,6 +546,6 @@ TEST_OF(request_without_handler_is_refused, struct handler_fixture *fixture, set
         struct hearsay_request request = {
             .id = 1, .name = "new", .kind = (enum hearsay_request_kind)kinds[i]};
 
-        assert_int_equal(handler_fixture_refused(fixture, &request), MSG_UNSUPPORTED);
+        assert_int_equal(handler_fixture_refused(fixture, &request), HEARSAY_CODE_UNSUPPORTED);
     }
 }

@@ -176,25 +176,25 @@ TEST_WITH(test_refusals, setup, teardown)
 
     deposit(fixture, 1, 0);
     deposit(fixture, 2, 1);
-    assert_int_equal(handler_fixture_refused(fixture, make(3, 9)), MSG_NOT_FOUND);
+    assert_int_equal(handler_fixture_refused(fixture, make(3, 9)), HEARSAY_CODE_NOT_FOUND);
     assert_string_equal(fixture->answer.error.field, "answers");
-    assert_int_equal(handler_fixture_refused(fixture, make(3, 3)), MSG_NOT_FOUND);
-    assert_int_equal(handler_fixture_refused(fixture, make(3, 2)), MSG_INVALID);
+    assert_int_equal(handler_fixture_refused(fixture, make(3, 3)), HEARSAY_CODE_NOT_FOUND);
+    assert_int_equal(handler_fixture_refused(fixture, make(3, 2)), HEARSAY_CODE_INVALID);
     assert_string_equal(fixture->answer.error.field, "answers");
     assert_int_equal(about(fixture, HEARSAY_REQUEST_HIDE, 1), HEARSAY_RESPONSE_HIDDEN);
-    assert_int_equal(handler_fixture_refused(fixture, make(3, 1)), MSG_NOT_FOUND);
+    assert_int_equal(handler_fixture_refused(fixture, make(3, 1)), HEARSAY_CODE_NOT_FOUND);
     request = query_of(1, 10);
-    assert_int_equal(handler_fixture_refused(fixture, &request), MSG_NOT_FOUND);
+    assert_int_equal(handler_fixture_refused(fixture, &request), HEARSAY_CODE_NOT_FOUND);
     assert_int_equal(handler_fixture_do(fixture, make(2, 1)), HEARSAY_RESPONSE_DEPOSITED);
     assert_true(fixture->answer.deposited.duplicate); /* sent again after a lost answer */
     request = query_of(1, 10);
     request.query.parts = &part;
     request.query.part_count = 1;
-    assert_int_equal(handler_fixture_refused(fixture, &request), MSG_INVALID);
+    assert_int_equal(handler_fixture_refused(fixture, &request), HEARSAY_CODE_INVALID);
     assert_string_equal(fixture->answer.error.field, "parts");
     request = query_of(1, 10);
     request.query.scope = HEARSAY_SCOPE_HOOD;
-    assert_int_equal(handler_fixture_refused(fixture, &request), MSG_INVALID);
+    assert_int_equal(handler_fixture_refused(fixture, &request), HEARSAY_CODE_INVALID);
     assert_string_equal(fixture->answer.error.field, "scope");
 }
 
@@ -212,10 +212,10 @@ TEST_WITH(test_most, setup, teardown)
         memcpy(answer.item.id + 4, &i, sizeof(i));
         assert_int_equal(answers_put(answers, &answer), 0);
     }
-    assert_int_equal(handler_fixture_refused(fixture, make(2, 1)), MSG_QUOTA);
+    assert_int_equal(handler_fixture_refused(fixture, make(2, 1)), HEARSAY_CODE_QUOTA);
     answers_find(answers, answer.item.id)->is_shown = false;
     deposit(fixture, 2, 1);
-    assert_int_equal(handler_fixture_refused(fixture, make(3, 1)), MSG_QUOTA);
+    assert_int_equal(handler_fixture_refused(fixture, make(3, 1)), HEARSAY_CODE_QUOTA);
     for (uint32_t i = 0; i < most; i++) {
         memcpy(answer.item.id + 4, &i, sizeof(i));
         assert_true(answers_remove(answers, answer.item.id, NULL));
@@ -273,10 +273,10 @@ TEST_WITH(test_hidden_and_restored, setup, teardown)
         assert_int_not_equal(fixture->answer.kind, HEARSAY_RESPONSE_ERROR);
         assert_int_equal(
             handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_GET, 2)),
-            MSG_NOT_FOUND);
+            HEARSAY_CODE_NOT_FOUND);
         assert_int_equal(
             handler_fixture_refused(fixture, handler_fixture_about(HEARSAY_REQUEST_REPORT, 2)),
-            MSG_NOT_FOUND);
+            HEARSAY_CODE_NOT_FOUND);
         check_all(fixture);
         assert_int_equal(about(fixture, HEARSAY_REQUEST_RESTORE, 1), HEARSAY_RESPONSE_RESTORED);
         assert_answers(fixture, 1, "2"); /* what was hidden by itself stays so */

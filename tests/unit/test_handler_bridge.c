@@ -166,7 +166,7 @@ TEST_WITH(changes_without_memory, setup, teardown)
             assert_int_equal(fixture->answer.changed.change_count, 1);
             break;
         }
-        assert_int_equal(fixture->answer.error.code, MSG_INTERNAL);
+        assert_int_equal(fixture->answer.error.code, HEARSAY_CODE_INTERNAL);
         assert_true(fixture->alloc.live_blocks <= blocks + 1); /* the arena keeps its memory */
     }
 }
@@ -360,7 +360,7 @@ TEST_WITH(apply_without_memory, setup, teardown)
         fail_alloc_arm(&fixture->alloc, 0);
         assert_int_equal(host->waiting.messages, 0);
         assert_true(kind == HEARSAY_RESPONSE_APPLIED ||
-                    (failed && fixture->answer.error.code == MSG_INTERNAL));
+                    (failed && fixture->answer.error.code == HEARSAY_CODE_INTERNAL));
         if (kind == HEARSAY_RESPONSE_APPLIED) {
             assert_int_equal(fixture->answer.applied.changed, 1);
             assert_int_equal(host->usage.messages,
@@ -382,9 +382,9 @@ TEST_WITH(others_are_refused, setup, teardown)
     const struct hearsay_request changes = changes_after(0, 0);
 
     fixture->client.is_bridge = false;
-    assert_int_equal(handler_fixture_refused(fixture, &apply), MSG_UNSUPPORTED);
-    assert_int_equal(handler_fixture_refused(fixture, &changes), MSG_FORBIDDEN);
+    assert_int_equal(handler_fixture_refused(fixture, &apply), HEARSAY_CODE_UNSUPPORTED);
+    assert_int_equal(handler_fixture_refused(fixture, &changes), HEARSAY_CODE_FORBIDDEN);
     fixture->client.is_administrator = true;
-    assert_int_equal(handler_fixture_refused(fixture, &apply), MSG_UNSUPPORTED);
+    assert_int_equal(handler_fixture_refused(fixture, &apply), HEARSAY_CODE_UNSUPPORTED);
     assert_int_equal(handler_fixture_do(fixture, &changes), HEARSAY_RESPONSE_CHANGED);
 }

@@ -115,7 +115,7 @@ TEST_OF(one_at_a_time, struct handler_fixture *fixture, setup, handler_fixture_t
 {
     handler_fixture_ask(fixture, &check_request);
     handler_fixture_ask(fixture, &check_request);
-    assert_int_equal(fixture->answer.error.code, MSG_RATE_LIMITED);
+    assert_int_equal(fixture->answer.error.code, HEARSAY_CODE_RATE_LIMITED);
     assert_int_equal(handler_fixture_settle(fixture), HEARSAY_RESPONSE_CHECKED);
     assert_int_equal(check(fixture)->problem_count, 0);
 }
@@ -124,13 +124,13 @@ TEST_OF(one_at_a_time, struct handler_fixture *fixture, setup, handler_fixture_t
 TEST_OF(failing_storage, struct handler_fixture *fixture, setup, handler_fixture_tear_down)
 {
     fake_persist_fail_reads(fixture->persist);
-    assert_int_equal(handler_fixture_refused(fixture, &check_request), MSG_STORAGE);
+    assert_int_equal(handler_fixture_refused(fixture, &check_request), HEARSAY_CODE_STORAGE);
     handler_fixture_ask(fixture, &check_request);
     while (fake_persist_answer_reads(fixture->persist) > 0) {
     }
     fake_persist_fail_next(fixture->persist); /* the removal of what has expired */
     assert_int_equal(handler_fixture_settle(fixture), HEARSAY_RESPONSE_ERROR);
-    assert_int_equal(fixture->answer.error.code, MSG_STORAGE);
+    assert_int_equal(fixture->answer.error.code, HEARSAY_CODE_STORAGE);
     assert_int_equal(check(fixture)->problem_count, 0);
 }
 
@@ -145,7 +145,7 @@ TEST_OF(ends_early, struct handler_fixture *fixture, setup, handler_fixture_tear
     handler_fixture_ask(fixture, &check_request);
     service_stop(fixture->service);
     assert_int_equal(handler_fixture_settle(fixture), HEARSAY_RESPONSE_ERROR);
-    assert_int_equal(fixture->answer.error.code, MSG_SHUTTING_DOWN);
+    assert_int_equal(fixture->answer.error.code, HEARSAY_CODE_SHUTTING_DOWN);
     assert_false(fixture->service->checking);
 }
 
@@ -158,9 +158,10 @@ TEST_OF(memory_and_rights, struct handler_fixture *fixture, setup, handler_fixtu
         fail_alloc_arm(&fixture->alloc, n);
         kind = handler_fixture_do(fixture, &check_request);
         fail_alloc_arm(&fixture->alloc, 0);
-        assert_true(kind == HEARSAY_RESPONSE_CHECKED || fixture->answer.error.code == MSG_INTERNAL);
+        assert_true(kind == HEARSAY_RESPONSE_CHECKED ||
+                    fixture->answer.error.code == HEARSAY_CODE_INTERNAL);
         assert_false(fixture->service->checking);
     }
     fixture->client.is_administrator = false;
-    assert_int_equal(handler_fixture_refused(fixture, &check_request), MSG_FORBIDDEN);
+    assert_int_equal(handler_fixture_refused(fixture, &check_request), HEARSAY_CODE_FORBIDDEN);
 }

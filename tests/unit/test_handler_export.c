@@ -41,13 +41,13 @@ TEST_OF(export_is_for_the_administrator, struct read_fixture *fixture, setup, te
 {
     read_fixture_deposit(fixture, 1, "one", 100);
     read_fixture_send_export(fixture, NULL, NULL, 0, 0);
-    read_fixture_expect_error(fixture, 700, MSG_FORBIDDEN, "export");
+    read_fixture_expect_error(fixture, 700, HEARSAY_CODE_FORBIDDEN, "export");
     assert_int_equal(fake_persist_answer_reads(fixture->persist), 0);
     assert_int_equal(fixture->client->client.work_count, 0);
 
     fixture->client->client.is_administrator = true;
     read_fixture_send_export(fixture, "c", NULL, 0, 0);
-    read_fixture_expect_error(fixture, 700, MSG_UNKNOWN_HOST, "host");
+    read_fixture_expect_error(fixture, 700, HEARSAY_CODE_UNKNOWN_HOST, "host");
     read_fixture_export_page(fixture, NULL, 0);
     read_fixture_expect_page(fixture, 1, (const uint32_t[]){1});
 }
@@ -189,7 +189,7 @@ TEST_OF(export_with_a_foreign_cursor, struct read_fixture *fixture, setup, teard
     for (size_t bytes = 0; bytes <= LIMIT_CURSOR_BYTES; bytes++) {
         if (bytes != READ_CURSOR_BYTES) {
             read_fixture_send_export(fixture, NULL, ones, bytes, 0);
-            read_fixture_expect_error(fixture, 700, MSG_INVALID, "after");
+            read_fixture_expect_error(fixture, 700, HEARSAY_CODE_INVALID, "after");
             assert_int_equal(fake_persist_answer_reads(fixture->persist), 0);
         }
     }

@@ -95,13 +95,13 @@ TEST_OF(get_of_what_is_not_there, struct read_fixture *fixture, setup, teardown)
     read_fixture_deposit_bytes(fixture, "b", 3, "b's", 3, 100);
     read_fixture_withdraw(fixture, 1);
     read_fixture_send_get(fixture, NULL, 1);
-    read_fixture_expect_error(fixture, 501, MSG_NOT_FOUND, "id");
+    read_fixture_expect_error(fixture, 501, HEARSAY_CODE_NOT_FOUND, "id");
     read_fixture_send_get(fixture, NULL, 77);
-    read_fixture_expect_error(fixture, 577, MSG_NOT_FOUND, "id");
+    read_fixture_expect_error(fixture, 577, HEARSAY_CODE_NOT_FOUND, "id");
     read_fixture_send_get(fixture, "a", 3);
-    read_fixture_expect_error(fixture, 503, MSG_NOT_FOUND, "id");
+    read_fixture_expect_error(fixture, 503, HEARSAY_CODE_NOT_FOUND, "id");
     read_fixture_send_get(fixture, "c", 3);
-    read_fixture_expect_error(fixture, 503, MSG_UNKNOWN_HOST, "host");
+    read_fixture_expect_error(fixture, 503, HEARSAY_CODE_UNKNOWN_HOST, "host");
 
     read_fixture_advance(fixture, 100 * 1000 - 1);
     read_fixture_send_get(fixture, NULL, 2);
@@ -109,7 +109,7 @@ TEST_OF(get_of_what_is_not_there, struct read_fixture *fixture, setup, teardown)
     expect_got(fixture, 2, "expires");
     read_fixture_advance(fixture, 1);
     read_fixture_send_get(fixture, NULL, 2); /* it is not swept yet */
-    read_fixture_expect_error(fixture, 502, MSG_NOT_FOUND, "id");
+    read_fixture_expect_error(fixture, 502, HEARSAY_CODE_NOT_FOUND, "id");
     assert_int_equal(fake_persist_answer_reads(fixture->persist), 0);
 }
 
@@ -121,7 +121,7 @@ TEST_OF(get_of_what_goes_meanwhile, struct read_fixture *fixture, setup, teardow
     read_fixture_send_get(fixture, NULL, 1);
     read_fixture_withdraw(fixture, 1);
     assert_int_equal(fake_persist_answer_reads(fixture->persist), 1);
-    read_fixture_expect_error(fixture, 501, MSG_NOT_FOUND, "id");
+    read_fixture_expect_error(fixture, 501, HEARSAY_CODE_NOT_FOUND, "id");
 
     read_fixture_send_get(fixture, NULL, 2);
     fake_persist_carry_out_reads(fixture->persist);
@@ -129,7 +129,7 @@ TEST_OF(get_of_what_goes_meanwhile, struct read_fixture *fixture, setup, teardow
     assert_int_equal(fake_persist_answer_reads(fixture->persist), 1);
     expect_got(fixture, 2, "two");
     read_fixture_send_get(fixture, NULL, 2);
-    read_fixture_expect_error(fixture, 502, MSG_NOT_FOUND, "id");
+    read_fixture_expect_error(fixture, 502, HEARSAY_CODE_NOT_FOUND, "id");
 }
 
 /* With the cache, an answer comes at once; what was withdrawn or expired is not answered from it.
@@ -144,10 +144,10 @@ TEST_OF(get_from_cache, struct read_fixture *fixture, setup_cached, teardown)
     assert_int_equal(fake_persist_answer_reads(fixture->persist), 0);
     read_fixture_withdraw(fixture, 1);
     read_fixture_send_get(fixture, NULL, 1);
-    read_fixture_expect_error(fixture, 501, MSG_NOT_FOUND, "id");
+    read_fixture_expect_error(fixture, 501, HEARSAY_CODE_NOT_FOUND, "id");
     read_fixture_advance(fixture, 100 * 1000);
     read_fixture_send_get(fixture, NULL, 2);
-    read_fixture_expect_error(fixture, 502, MSG_NOT_FOUND, "id");
+    read_fixture_expect_error(fixture, 502, HEARSAY_CODE_NOT_FOUND, "id");
     assert_int_equal(fake_persist_answer_reads(fixture->persist), 0);
 }
 
@@ -209,11 +209,11 @@ TEST_OF(failed_read_gives_storage, struct read_fixture *fixture, setup, teardown
     read_fixture_send_get(fixture, NULL, 1);
     fake_persist_fail_reads(fixture->persist);
     assert_int_equal(fake_persist_answer_reads(fixture->persist), 1);
-    read_fixture_expect_error(fixture, 501, MSG_STORAGE, "");
+    read_fixture_expect_error(fixture, 501, HEARSAY_CODE_STORAGE, "");
     read_fixture_send_export(fixture, NULL, NULL, 0, 0);
     fake_persist_fail_reads(fixture->persist);
     assert_int_equal(fake_persist_answer_reads(fixture->persist), 1);
-    read_fixture_expect_error(fixture, 700, MSG_STORAGE, "");
+    read_fixture_expect_error(fixture, 700, HEARSAY_CODE_STORAGE, "");
 
     read_fixture_send_get(fixture, NULL, 1);
     fake_persist_answer_reads(fixture->persist);
@@ -231,7 +231,7 @@ TEST_OF(memory_out_is_answered, struct read_fixture *fixture, setup, teardown)
     fixture->client->client.is_administrator = true;
     fail_alloc_arm(&fixture->alloc, 1);
     read_fixture_send_get(fixture, NULL, 1);
-    read_fixture_expect_error(fixture, 501, MSG_INTERNAL, "");
+    read_fixture_expect_error(fixture, 501, HEARSAY_CODE_INTERNAL, "");
     assert_int_equal(fake_persist_answer_reads(fixture->persist), 0);
 
     for (size_t n = 1; fixture->answer.kind == HEARSAY_RESPONSE_ERROR; n++) {
@@ -239,7 +239,7 @@ TEST_OF(memory_out_is_answered, struct read_fixture *fixture, setup, teardown)
         read_fixture_send_export(fixture, NULL, NULL, 0, 0);
         fake_persist_answer_reads(fixture->persist);
         if (fixture->answer.kind == HEARSAY_RESPONSE_ERROR) {
-            read_fixture_expect_error(fixture, 700, MSG_INTERNAL, "");
+            read_fixture_expect_error(fixture, 700, HEARSAY_CODE_INTERNAL, "");
             failed++;
         }
         assert_int_equal(fixture->client->client.work_count, 0);

@@ -178,30 +178,30 @@ MODERATED_TEST(odd_cursors_are_refused)
     for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
         struct hearsay_request request =
             request_all(0, (const uint8_t *)odd[i].bytes, odd[i].count);
-        assert_int_equal(handler_fixture_refused(fixture, &request), MSG_INVALID);
+        assert_int_equal(handler_fixture_refused(fixture, &request), HEARSAY_CODE_INVALID);
         assert_string_equal(fixture->answer.error.field, "after");
     }
     struct hearsay_request request = request_all(0, (const uint8_t *)"n\0\0\0\0\0\0\0\0", 9);
     assert_int_equal(handler_fixture_do(fixture, &request), HEARSAY_RESPONSE_REPORTED_LIST);
     expect_page(&fixture->answer.reported_list, "1");
     request.reported.all = false;
-    assert_int_equal(handler_fixture_refused(fixture, &request), MSG_INVALID);
+    assert_int_equal(handler_fixture_refused(fixture, &request), HEARSAY_CODE_INVALID);
     assert_string_equal(fixture->answer.error.field, "after");
     for (unsigned both = 0; both < 2; both++) {
         request = request_all(0, NULL, 0);
         request.reported.pending = both == 0;
         request.reported.withheld = both == 1;
-        assert_int_equal(handler_fixture_refused(fixture, &request), MSG_INVALID);
+        assert_int_equal(handler_fixture_refused(fixture, &request), HEARSAY_CODE_INVALID);
         assert_string_equal(fixture->answer.error.field, "all");
     }
     fake_persist_fail_reads(fixture->persist);
     request = request_all(0, NULL, 0);
-    assert_int_equal(handler_fixture_refused(fixture, &request), MSG_STORAGE);
+    assert_int_equal(handler_fixture_refused(fixture, &request), HEARSAY_CODE_STORAGE);
     for (size_t n = 1, done = 0; done == 0; n++) {
         assert_true(n < 100);
         fail_alloc_arm(&fixture->alloc, n);
         done = handler_fixture_do(fixture, &request) == HEARSAY_RESPONSE_REPORTED_LIST;
         fail_alloc_arm(&fixture->alloc, 0);
-        assert_true(done == 1 || fixture->answer.error.code == MSG_INTERNAL);
+        assert_true(done == 1 || fixture->answer.error.code == HEARSAY_CODE_INTERNAL);
     }
 }

@@ -36,9 +36,9 @@ TEST_OF(answered_when_it_is_done, struct handler_fixture *fixture, setup, handle
     assert_int_equal(fixture->answers, 0);
     assert_int_equal(fixture->service->working, 1);
     handler_fixture_ask(fixture, &compact);
-    assert_int_equal(fixture->answer.error.code, MSG_RATE_LIMITED);
+    assert_int_equal(fixture->answer.error.code, HEARSAY_CODE_RATE_LIMITED);
     handler_fixture_ask(fixture, &backup);
-    assert_int_equal(fixture->answer.error.code, MSG_RATE_LIMITED);
+    assert_int_equal(fixture->answer.error.code, HEARSAY_CODE_RATE_LIMITED);
     assert_int_equal(handler_fixture_settle(fixture), HEARSAY_RESPONSE_BACKED_UP);
     assert_int_equal(handler_fixture_do(fixture, &compact), HEARSAY_RESPONSE_COMPACTED);
     assert_int_equal(handler_fixture_do(fixture, &backup), HEARSAY_RESPONSE_BACKED_UP);
@@ -50,7 +50,7 @@ TEST_OF(failures_are_told, struct handler_fixture *fixture, setup, handler_fixtu
     const struct hearsay_request backup = request_of(HEARSAY_REQUEST_BACKUP, "/nowhere/copy");
     const struct hearsay_request compact = request_of(HEARSAY_REQUEST_COMPACT, NULL);
 
-    assert_int_equal(handler_fixture_refused(fixture, &relative), MSG_INVALID);
+    assert_int_equal(handler_fixture_refused(fixture, &relative), HEARSAY_CODE_INVALID);
     assert_string_equal(fixture->answer.error.field, "path");
     fake_persist_fail_next(fixture->persist);
     handler_fixture_ask(fixture, &compact);
@@ -58,11 +58,11 @@ TEST_OF(failures_are_told, struct handler_fixture *fixture, setup, handler_fixtu
     assert_int_equal(handler_fixture_settle(fixture), HEARSAY_RESPONSE_ERROR);
     assert_int_equal(strlen(fixture->answer.error.message), LIMIT_ERROR_BYTES);
     assert_true(answer_bytes > LIMIT_ERROR_BYTES);
-    assert_int_equal(fixture->answer.error.code, MSG_STORAGE);
+    assert_int_equal(fixture->answer.error.code, HEARSAY_CODE_STORAGE);
     fake_persist_fail_next(fixture->persist);
     handler_fixture_ask(fixture, &backup);
     assert_int_equal(handler_fixture_settle(fixture), HEARSAY_RESPONSE_ERROR);
-    assert_int_equal(fixture->answer.error.code, MSG_STORAGE);
+    assert_int_equal(fixture->answer.error.code, HEARSAY_CODE_STORAGE);
     assert_int_equal(handler_fixture_do(fixture, &backup), HEARSAY_RESPONSE_BACKED_UP);
 }
 
@@ -84,10 +84,10 @@ TEST_OF(memory_and_rights, struct handler_fixture *fixture, setup, handler_fixtu
 
     for (size_t i = 0; i < 2; i++) {
         fail_alloc_arm(&fixture->alloc, 1);
-        assert_int_equal(handler_fixture_refused(fixture, &requests[i]), MSG_INTERNAL);
+        assert_int_equal(handler_fixture_refused(fixture, &requests[i]), HEARSAY_CODE_INTERNAL);
         fail_alloc_arm(&fixture->alloc, 0);
         fixture->client.is_administrator = false;
-        assert_int_equal(handler_fixture_refused(fixture, &requests[i]), MSG_FORBIDDEN);
+        assert_int_equal(handler_fixture_refused(fixture, &requests[i]), HEARSAY_CODE_FORBIDDEN);
         assert_string_equal(fixture->answer.error.field, requests[i].name);
         fixture->client.is_administrator = true;
     }

@@ -7,8 +7,8 @@
 #include "tests/lib/host_count.h"
 #include "tests/unit/moderated_fixture.h"
 
-static enum msg_error_code refused(struct handler_fixture *fixture, enum hearsay_request_kind kind,
-                                   uint8_t number)
+static enum hearsay_code refused(struct handler_fixture *fixture, enum hearsay_request_kind kind,
+                                 uint8_t number)
 {
     return handler_fixture_refused(fixture, handler_fixture_about(kind, number));
 }
@@ -67,7 +67,7 @@ MODERATED_TEST(reports_hide_when_they_are_stored)
     assert_false(handler_fixture_finds(fixture, 1));
     assert_true(handler_fixture_finds(fixture, 2));
     assert_int_equal(usage(fixture), 2);
-    assert_int_equal(refused(fixture, HEARSAY_REQUEST_REPORT, 1), MSG_NOT_FOUND);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_REPORT, 1), HEARSAY_CODE_NOT_FOUND);
 }
 
 /* What could not be stored does not count, and its sender may report again. */
@@ -76,10 +76,10 @@ MODERATED_TEST(a_failed_report_does_not_count)
     deposit(fixture, 1, "rude");
     fixture->client.sender_tag = 1;
     fake_persist_fail_next(fixture->persist);
-    assert_int_equal(refused(fixture, HEARSAY_REQUEST_REPORT, 1), MSG_STORAGE);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_REPORT, 1), HEARSAY_CODE_STORAGE);
     assert_int_equal(list(fixture, false, 0)->total, 0);
     assert_int_equal(refused(fixture, HEARSAY_REQUEST_RESTORE, 1),
-                     MSG_INVALID); /* there is nothing to be restored */
+                     HEARSAY_CODE_INVALID); /* there is nothing to be restored */
     assert_int_equal(report(fixture, 1, 1), HEARSAY_RESPONSE_REPORT_TAKEN);
     assert_int_equal(list(fixture, false, 0)->messages[0].reports, 1);
     fake_persist_fail_next(fixture->persist);
@@ -100,7 +100,7 @@ MODERATED_TEST(reports_of_what_goes_meanwhile)
     fixture->client.sender_tag = 1;
     handler_fixture_ask(fixture, handler_fixture_about(HEARSAY_REQUEST_REPORT, 1));
     assert_int_equal(handler_fixture_settle(fixture), HEARSAY_RESPONSE_ERROR);
-    assert_int_equal(fixture->answer.error.code, MSG_NOT_FOUND);
+    assert_int_equal(fixture->answer.error.code, HEARSAY_CODE_NOT_FOUND);
     assert_int_equal(fixture->service->hosts[0].moderation.count, 0);
     assert_int_equal(usage(fixture), 0);
 }
@@ -160,7 +160,7 @@ TEST(reasons_are_bounded)
     assert_int_equal(report_at_length(fixture, 1, 1, 1000), 1000);
     fake_persist_fail_next(fixture->persist);
     fixture->client.sender_tag = 2;
-    assert_int_equal(refused(fixture, HEARSAY_REQUEST_REPORT, 1), MSG_STORAGE);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_REPORT, 1), HEARSAY_CODE_STORAGE);
     assert_int_equal(report_at_length(fixture, 1, 2, 1000), 1000);
     assert_int_equal(report_at_length(fixture, 1, 3, 1000), 0);
     assert_int_equal(report_at_length(fixture, 1, 4, 48), 48);
@@ -187,18 +187,18 @@ MODERATED_TEST(restored_is_shown_for_good)
     (void)fake_persist_answer_reads(fixture->persist);
     fake_persist_fail_next(fixture->persist);
     assert_int_equal(handler_fixture_settle(fixture), HEARSAY_RESPONSE_ERROR);
-    assert_int_equal(fixture->answer.error.code, MSG_STORAGE);
+    assert_int_equal(fixture->answer.error.code, HEARSAY_CODE_STORAGE);
     assert_false(handler_fixture_finds(fixture, 1));
     fake_persist_fail_reads(fixture->persist);
-    assert_int_equal(refused(fixture, HEARSAY_REQUEST_RESTORE, 1), MSG_STORAGE);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_RESTORE, 1), HEARSAY_CODE_STORAGE);
     assert_int_equal(about(fixture, HEARSAY_REQUEST_RESTORE, 1), HEARSAY_RESPONSE_RESTORED);
     assert_true(handler_fixture_finds(fixture, 1));
     assert_int_equal(report(fixture, 1, 3), HEARSAY_RESPONSE_REPORT_TAKEN);
     assert_int_equal(report(fixture, 1, 4), HEARSAY_RESPONSE_REPORT_TAKEN);
     assert_true(handler_fixture_finds(fixture, 1)); /* the operator has decided */
     assert_int_equal(usage(fixture), 2);
-    assert_int_equal(refused(fixture, HEARSAY_REQUEST_RESTORE, 2), MSG_INVALID);
-    assert_int_equal(refused(fixture, HEARSAY_REQUEST_RESTORE, 9), MSG_NOT_FOUND);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_RESTORE, 2), HEARSAY_CODE_INVALID);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_RESTORE, 9), HEARSAY_CODE_NOT_FOUND);
 }
 
 /* It expires after it was read to be shown, and before that is stored: nothing of it counts. */
@@ -212,7 +212,7 @@ MODERATED_TEST(expires_while_it_is_restored)
     (void)fake_persist_answer_reads(fixture->persist);
     (void)fake_persist_commit(fixture->persist);
     assert_int_equal(handler_fixture_settle(fixture), HEARSAY_RESPONSE_ERROR);
-    assert_int_equal(fixture->answer.error.code, MSG_NOT_FOUND);
+    assert_int_equal(fixture->answer.error.code, HEARSAY_CODE_NOT_FOUND);
     assert_int_equal(usage(fixture), 0);
     assert_int_equal(fixture->service->usage.bytes, 0);
     assert_int_equal(fixture->service->hosts[0].moderation.count, 0);
@@ -225,19 +225,19 @@ MODERATED_TEST(removed_is_gone)
     deposit(fixture, 1, "rude");
     deposit(fixture, 2, "ruder");
     fake_persist_fail_next(fixture->persist);
-    assert_int_equal(refused(fixture, HEARSAY_REQUEST_REMOVE, 1), MSG_STORAGE);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_REMOVE, 1), HEARSAY_CODE_STORAGE);
     assert_true(handler_fixture_finds(fixture, 1));
     assert_int_equal(about(fixture, HEARSAY_REQUEST_REMOVE, 1), HEARSAY_RESPONSE_REMOVED);
     assert_false(handler_fixture_finds(fixture, 1));
-    assert_int_equal(refused(fixture, HEARSAY_REQUEST_REMOVE, 1), MSG_NOT_FOUND);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_REMOVE, 1), HEARSAY_CODE_NOT_FOUND);
     assert_int_equal(handler_fixture_refused(fixture, handler_fixture_deposit(1, "rude", LONG_S)),
-                     MSG_ALREADY_EXISTS);
-    assert_int_equal(refused(fixture, HEARSAY_REQUEST_GET, 1), MSG_REMOVED);
+                     HEARSAY_CODE_ALREADY_EXISTS);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_GET, 1), HEARSAY_CODE_REMOVED);
     hide(fixture, 2);
-    assert_int_equal(refused(fixture, HEARSAY_REQUEST_GET, 2), MSG_NOT_FOUND);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_GET, 2), HEARSAY_CODE_NOT_FOUND);
     assert_int_equal(usage(fixture), 1);
     assert_int_equal(about(fixture, HEARSAY_REQUEST_REMOVE, 2), HEARSAY_RESPONSE_REMOVED);
-    assert_int_equal(refused(fixture, HEARSAY_REQUEST_GET, 2), MSG_REMOVED);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_GET, 2), HEARSAY_CODE_REMOVED);
     assert_int_equal(usage(fixture), 0);
 }
 
@@ -253,7 +253,7 @@ MODERATED_TEST(removed_and_banned)
     request.remove.ban = true;
     assert_int_equal(handler_fixture_do(fixture, &request), HEARSAY_RESPONSE_REMOVED);
     assert_int_equal(handler_fixture_refused(fixture, handler_fixture_deposit(2, "rude", LONG_S)),
-                     MSG_FORBIDDEN);
+                     HEARSAY_CODE_FORBIDDEN);
     assert_string_equal(fixture->answer.error.field, "payload");
     deposit(fixture, 3, "fine");
 
@@ -263,7 +263,7 @@ MODERATED_TEST(removed_and_banned)
     }
     request = *handler_fixture_about(HEARSAY_REQUEST_REMOVE, 3);
     request.remove.ban = true;
-    assert_int_equal(handler_fixture_refused(fixture, &request), MSG_QUOTA);
+    assert_int_equal(handler_fixture_refused(fixture, &request), HEARSAY_CODE_QUOTA);
     assert_true(handler_fixture_finds(fixture, 3));
 }
 
@@ -291,7 +291,7 @@ MODERATED_TEST(hiding_can_be_undone)
     }
     for (uint8_t i = 1; i <= 2; i++) {
         assert_false(handler_fixture_finds(fixture, i));
-        assert_int_equal(refused(fixture, HEARSAY_REQUEST_GET, i), MSG_NOT_FOUND);
+        assert_int_equal(refused(fixture, HEARSAY_REQUEST_GET, i), HEARSAY_CODE_NOT_FOUND);
     }
     assert_int_equal(list(fixture, false, 0)->total, 0); /* it is decided */
     assert_int_equal(withheld(fixture)->message_count, 2);
@@ -300,9 +300,9 @@ MODERATED_TEST(hiding_can_be_undone)
     assert_int_equal(usage(fixture), 2);
     assert_int_equal(about(fixture, HEARSAY_REQUEST_RESTORE, 1), HEARSAY_RESPONSE_RESTORED);
     assert_true(handler_fixture_finds(fixture, 1));
-    assert_int_equal(refused(fixture, HEARSAY_REQUEST_HIDE, 9), MSG_NOT_FOUND);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_HIDE, 9), HEARSAY_CODE_NOT_FOUND);
     fake_persist_fail_next(fixture->persist);
-    assert_int_equal(refused(fixture, HEARSAY_REQUEST_HIDE, 1), MSG_STORAGE);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_HIDE, 1), HEARSAY_CODE_STORAGE);
     assert_true(handler_fixture_finds(fixture, 1));
 }
 
@@ -322,22 +322,22 @@ MODERATED_TEST(removing_can_be_undone)
         fixture->clock.wall_ms += i == 0 ? 10000 : 0;
         fixture->clock.monotonic_ms += i == 0 ? 10000 : 0;
     }
-    assert_int_equal(refused(fixture, HEARSAY_REQUEST_GET, 1), MSG_REMOVED);
-    assert_int_equal(refused(fixture, HEARSAY_REQUEST_HIDE, 1), MSG_INVALID);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_GET, 1), HEARSAY_CODE_REMOVED);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_HIDE, 1), HEARSAY_CODE_INVALID);
     assert_int_equal(about(fixture, HEARSAY_REQUEST_RESTORE, 1), HEARSAY_RESPONSE_RESTORED);
     assert_int_equal(fixture->answer.restored.banned_hash.count, LIMIT_HASH_BYTES); /* it stays */
     assert_true(handler_fixture_finds(fixture, 1));
     assert_int_equal(about(fixture, HEARSAY_REQUEST_REMOVE, 1), HEARSAY_RESPONSE_REMOVED);
     fixture->clock.wall_ms += 60000;
     fixture->clock.monotonic_ms += 60000;
-    assert_int_equal(refused(fixture, HEARSAY_REQUEST_RESTORE, 1), MSG_NOT_FOUND);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_RESTORE, 1), HEARSAY_CODE_NOT_FOUND);
     assert_int_equal(usage(fixture), 1);
     service_sweep(fixture->service);
     (void)fake_persist_commit(fixture->persist);
     assert_int_equal(usage(fixture), 0);
     assert_int_equal(withheld(fixture)->message_count, 0);
-    assert_int_equal(refused(fixture, HEARSAY_REQUEST_GET, 1), MSG_REMOVED);
-    assert_int_equal(refused(fixture, HEARSAY_REQUEST_RESTORE, 1), MSG_NOT_FOUND);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_GET, 1), HEARSAY_CODE_REMOVED);
+    assert_int_equal(refused(fixture, HEARSAY_REQUEST_RESTORE, 1), HEARSAY_CODE_NOT_FOUND);
 }
 
 /* A decision at a copy: the owner destroys the message as soon as it has heard of it. */
@@ -383,7 +383,7 @@ MODERATED_TEST(lists_are_in_order)
     fake_persist_fail_reads(fixture->persist);
     const struct hearsay_request request = {
         .id = 1, .name = "reported", .kind = HEARSAY_REQUEST_REPORTED};
-    assert_int_equal(handler_fixture_refused(fixture, &request), MSG_STORAGE);
+    assert_int_equal(handler_fixture_refused(fixture, &request), HEARSAY_CODE_STORAGE);
     fixture->clock.wall_ms += INT64_C(1000) * LONG_S; /* what has expired is not listed */
     assert_int_equal(list(fixture, true, 0)->total, 0);
 }
@@ -402,7 +402,7 @@ MODERATED_TEST(only_the_operator_may)
         fixture->client.is_local = local;
         for (size_t i = 0; i < 5; i++) {
             struct hearsay_request request = *handler_fixture_about(kinds[i], 1);
-            assert_int_equal(handler_fixture_refused(fixture, &request), MSG_FORBIDDEN);
+            assert_int_equal(handler_fixture_refused(fixture, &request), HEARSAY_CODE_FORBIDDEN);
         }
     }
     assert_true(handler_fixture_finds(fixture, 1));
@@ -425,7 +425,7 @@ MODERATED_TEST(memory_out_is_answered)
             kind = handler_fixture_do(fixture, &request);
             fail_alloc_arm(&fixture->alloc, 0);
             assert_true(kind != HEARSAY_RESPONSE_ERROR ||
-                        fixture->answer.error.code == MSG_INTERNAL);
+                        fixture->answer.error.code == HEARSAY_CODE_INTERNAL);
         }
     }
     assert_int_equal(usage(fixture), 0);

@@ -30,7 +30,7 @@ static struct hearsay_request make_query(uint32_t k)
 static void expect_refused(struct handler_fixture *fixture, const struct hearsay_request *request,
                            const char *field)
 {
-    assert_int_equal(handler_fixture_refused(fixture, request), MSG_INVALID);
+    assert_int_equal(handler_fixture_refused(fixture, request), HEARSAY_CODE_INVALID);
     assert_string_equal(fixture->answer.error.field, field);
 }
 
@@ -177,7 +177,7 @@ TEST(slices_that_leave_out_everything_are_refused)
     }
     memset(bits, 0xff, sizeof(bits));
     request.query.exclude_count = 1;
-    assert_int_equal(handler_fixture_refused(fixture, &request), MSG_FILL_OUT_OF_RANGE);
+    assert_int_equal(handler_fixture_refused(fixture, &request), HEARSAY_CODE_FILL_OUT_OF_RANGE);
     assert_string_equal(fixture->answer.error.field, "exclude.bits");
 
     /* 0.6 is taken, and one bit more is not; what counts is the sum of all slices */
@@ -186,7 +186,7 @@ TEST(slices_that_leave_out_everything_are_refused)
     memset(bits, 0xff, 600);
     assert_int_equal(handler_fixture_do(fixture, &request), HEARSAY_RESPONSE_RESULTS);
     bits[600] = 1;
-    assert_int_equal(handler_fixture_refused(fixture, &request), MSG_FILL_OUT_OF_RANGE);
+    assert_int_equal(handler_fixture_refused(fixture, &request), HEARSAY_CODE_FILL_OUT_OF_RANGE);
     memset(bits, 0x77, sizeof(bits)); /* 0.75^8 = 0.1 each */
     for (size_t i = 0; i < 8; i++) {
         slices[i].hashes = 8;
@@ -194,7 +194,7 @@ TEST(slices_that_leave_out_everything_are_refused)
     request.query.exclude_count = 5;
     assert_int_equal(handler_fixture_do(fixture, &request), HEARSAY_RESPONSE_RESULTS);
     request.query.exclude_count = 6;
-    assert_int_equal(handler_fixture_refused(fixture, &request), MSG_FILL_OUT_OF_RANGE);
+    assert_int_equal(handler_fixture_refused(fixture, &request), HEARSAY_CODE_FILL_OUT_OF_RANGE);
     handler_fixture_free(fixture);
 }
 

@@ -52,7 +52,8 @@ static bool takes(struct handler_fixture *fixture, uint8_t number, const char *t
     const enum hearsay_response_kind kind =
         handler_fixture_do(fixture, handler_fixture_deposit(number, text, LONG_S));
 
-    assert_true(kind == HEARSAY_RESPONSE_DEPOSITED || fixture->answer.error.code == MSG_FORBIDDEN);
+    assert_true(kind == HEARSAY_RESPONSE_DEPOSITED ||
+                fixture->answer.error.code == HEARSAY_CODE_FORBIDDEN);
     return kind == HEARSAY_RESPONSE_DEPOSITED;
 }
 
@@ -84,7 +85,7 @@ TEST_OF(payloads, struct handler_fixture *fixture, setup, handler_fixture_tear_d
     assert_true(fixture->answer.deposited.duplicate);
     assert_int_equal(handler_fixture_do(fixture, &unban), HEARSAY_RESPONSE_UNBANNED);
     assert_true(takes(fixture, 4, "rude"));
-    assert_int_equal(handler_fixture_refused(fixture, &unban), MSG_NOT_FOUND);
+    assert_int_equal(handler_fixture_refused(fixture, &unban), HEARSAY_CODE_NOT_FOUND);
 }
 
 /* A filter and those within the distance, inclusive; banned again it has the new distance. */
@@ -109,7 +110,7 @@ TEST_OF(filters, struct handler_fixture *fixture, setup, handler_fixture_tear_do
     assert_false(takes(fixture, 8, "text"));
     assert_int_equal(fixture->service->hosts[0].rules.ban_count, 1);
     ban.ban.filter.count--;
-    assert_int_equal(handler_fixture_refused(fixture, &ban), MSG_PROFILE_MISMATCH);
+    assert_int_equal(handler_fixture_refused(fixture, &ban), HEARSAY_CODE_PROFILE_MISMATCH);
 }
 
 TEST_OF(exactly_one_thing_is_banned, struct handler_fixture *fixture, setup,
@@ -118,9 +119,9 @@ TEST_OF(exactly_one_thing_is_banned, struct handler_fixture *fixture, setup,
     struct hearsay_request ban = ban_request(HEARSAY_REQUEST_BAN);
 
     ban.ban.filter = handler_fixture_deposit(1, "", LONG_S)->deposit.filter;
-    assert_int_equal(handler_fixture_refused(fixture, &ban), MSG_INVALID);
+    assert_int_equal(handler_fixture_refused(fixture, &ban), HEARSAY_CODE_INVALID);
     ban.ban.filter = ban.ban.payload_hash = (struct hearsay_bytes){NULL, 0};
-    assert_int_equal(handler_fixture_refused(fixture, &ban), MSG_INVALID);
+    assert_int_equal(handler_fixture_refused(fixture, &ban), HEARSAY_CODE_INVALID);
 }
 
 /* As many as fit a frame, on from where one says; a host has a thousand. */
@@ -140,7 +141,7 @@ TEST_OF(lists_of_bans, struct handler_fixture *fixture, setup, handler_fixture_t
                                           .number = rules->ban_count};
         assert_int_equal(rules_put(rules, &rule), 0);
     }
-    assert_int_equal(handler_fixture_refused(fixture, &ban), MSG_QUOTA);
+    assert_int_equal(handler_fixture_refused(fixture, &ban), HEARSAY_CODE_QUOTA);
     do {
         bans.bans.skip = seen;
         assert_int_equal(handler_fixture_do(fixture, &bans), HEARSAY_RESPONSE_BAN_LIST);
@@ -173,7 +174,7 @@ TEST_OF(modes, struct handler_fixture *fixture, setup, handler_fixture_tear_down
     assert_false(takes(fixture, 3, "text"));
     assert_int_equal(fixture->answer.error.retry_after_ms, 0); /* nobody knows */
     assert_true(takes(fixture, 1, "text"));                    /* is there already */
-    assert_int_equal(handler_fixture_refused(fixture, &wrong), MSG_INVALID);
+    assert_int_equal(handler_fixture_refused(fixture, &wrong), HEARSAY_CODE_INVALID);
     assert_string_equal(accept_mode(fixture, "auto")->source.text, "configuration");
     assert_true(takes(fixture, 3, "text"));
 }
@@ -263,7 +264,7 @@ TEST_OF(notices, struct handler_fixture *fixture, setup, handler_fixture_tear_do
     assert_true(fixture->service->clock.holds); /* the notice moves with the clock */
     assert_int_equal(fixture->service->hosts[0].rules.notice_count, 0); /* not yet */
     assert_int_equal(handler_fixture_settle(fixture), HEARSAY_RESPONSE_NOTICED);
-    assert_int_equal(handler_fixture_refused(fixture, &late), MSG_INVALID);
+    assert_int_equal(handler_fixture_refused(fixture, &late), HEARSAY_CODE_INVALID);
     assert_int_equal(handler_fixture_do(fixture, &second), HEARSAY_RESPONSE_NOTICED);
     assert_int_equal(fixture->answer.noticed.notice_count, 2);
     assert_string_equal(fixture->answer.noticed.notices[0].text.text, "one");
@@ -277,7 +278,7 @@ TEST_OF(notices, struct handler_fixture *fixture, setup, handler_fixture_tear_do
     assert_int_equal(fixture->answer.noticed.notice_count, 1);
     assert_int_equal(fixture->answer.noticed.notices[0].number, 2);
     fake_persist_fail_next(fixture->persist);
-    assert_int_equal(handler_fixture_refused(fixture, &drop), MSG_STORAGE);
+    assert_int_equal(handler_fixture_refused(fixture, &drop), HEARSAY_CODE_STORAGE);
     assert_int_equal(handler_fixture_do(fixture, &drop), HEARSAY_RESPONSE_NOTICED);
     assert_int_equal(fixture->answer.noticed.notice_count, 0);
 }
@@ -295,14 +296,14 @@ TEST_OF(failing_storage_changes_nothing, struct handler_fixture *fixture, setup,
 
     for (size_t i = 0; i < 3; i++) {
         fake_persist_fail_next(fixture->persist);
-        assert_int_equal(handler_fixture_refused(fixture, &requests[i]), MSG_STORAGE);
+        assert_int_equal(handler_fixture_refused(fixture, &requests[i]), HEARSAY_CODE_STORAGE);
         assert_int_equal(fixture->answer.error.retry_after_ms, 5000);
     }
     assert_true(takes(fixture, 1, "rude"));
     assert_int_equal(handler_fixture_do(fixture, &requests[0]), HEARSAY_RESPONSE_BANNED);
     fake_persist_fail_next(fixture->persist);
     const struct hearsay_request unban = ban_request(HEARSAY_REQUEST_UNBAN);
-    assert_int_equal(handler_fixture_refused(fixture, &unban), MSG_STORAGE);
+    assert_int_equal(handler_fixture_refused(fixture, &unban), HEARSAY_CODE_STORAGE);
     assert_false(takes(fixture, 2, "rude"));
 }
 
@@ -321,12 +322,12 @@ TEST_OF(memory_and_rights, struct handler_fixture *fixture, setup, handler_fixtu
             kind = handler_fixture_do(fixture, &requests[i]);
             fail_alloc_arm(&fixture->alloc, 0);
             assert_true(kind != HEARSAY_RESPONSE_ERROR ||
-                        fixture->answer.error.code == MSG_INTERNAL);
+                        fixture->answer.error.code == HEARSAY_CODE_INTERNAL);
         }
     }
     fixture->client.is_administrator = false;
     for (size_t i = 0; i < 5; i++) {
-        assert_int_equal(handler_fixture_refused(fixture, &requests[i]), MSG_FORBIDDEN);
+        assert_int_equal(handler_fixture_refused(fixture, &requests[i]), HEARSAY_CODE_FORBIDDEN);
         assert_string_equal(fixture->answer.error.field, requests[i].name);
     }
 }

@@ -80,7 +80,7 @@ TEST_OF(one_at_a_time, struct handler_fixture *fixture, setup, handler_fixture_t
 
     handler_fixture_ask(fixture, &request);
     assert_true(handler_run_similar(fixture->service, 0));
-    assert_int_equal(handler_fixture_refused(fixture, &request), MSG_RATE_LIMITED);
+    assert_int_equal(handler_fixture_refused(fixture, &request), HEARSAY_CODE_RATE_LIMITED);
     assert_true(handler_fixture_finds(fixture, 7));
     assert_int_equal(handler_fixture_do(fixture, handler_fixture_about(HEARSAY_REQUEST_REMOVE, 8)),
                      HEARSAY_RESPONSE_REMOVED);
@@ -148,14 +148,14 @@ TEST_OF(ends_early, struct handler_fixture *fixture, setup, handler_fixture_tear
     assert_true(handler_run_similar(fixture->service, 0));
     fixture->client.has_ended = true;
     assert_false(handler_run_similar(fixture->service, 0));
-    assert_int_equal(fixture->answer.error.code, MSG_INVALID);
+    assert_int_equal(fixture->answer.error.code, HEARSAY_CODE_INVALID);
     assert_int_equal(fixture->client.work_count, 0);
     fixture->client.has_ended = false;
     handler_fixture_ask(fixture, &request);
     assert_true(handler_run_similar(fixture->service, 0));
     fixture->service->stopping = true;
     assert_false(handler_run_similar(fixture->service, 0));
-    assert_int_equal(fixture->answer.error.code, MSG_SHUTTING_DOWN);
+    assert_int_equal(fixture->answer.error.code, HEARSAY_CODE_SHUTTING_DOWN);
 }
 
 /* Each allocation fails: the request is answered, and nothing stays. */
@@ -170,12 +170,12 @@ TEST_OF(memory_and_rights, struct handler_fixture *fixture, setup, handler_fixtu
         (void)run(fixture);
         assert_int_equal(fixture->service->working, 0);
         if (fixture->answer.kind == HEARSAY_RESPONSE_ERROR) {
-            assert_int_equal(fixture->answer.error.code, MSG_INTERNAL);
+            assert_int_equal(fixture->answer.error.code, HEARSAY_CODE_INTERNAL);
         }
     } while (fixture->answer.kind == HEARSAY_RESPONSE_ERROR);
     assert_true(n > 8);
     fail_alloc_arm(&fixture->alloc, 0);
     fixture->client.is_administrator = false;
-    assert_int_equal(handler_fixture_refused(fixture, &request), MSG_FORBIDDEN);
+    assert_int_equal(handler_fixture_refused(fixture, &request), HEARSAY_CODE_FORBIDDEN);
     assert_string_equal(fixture->answer.error.field, "similar");
 }

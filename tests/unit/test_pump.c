@@ -234,7 +234,7 @@ TEST(test_reconnect_bound)
 
 /* Refuses with a code, *context times a connection, then answers. */
 struct refusals {
-    enum msg_error_code code;
+    enum hearsay_code code;
     uint64_t retry_after_ms;
     unsigned count;
 };
@@ -271,28 +271,28 @@ static int run_refused(struct fixture *fixture, struct refusals refusals, size_t
 TEST(test_busy)
 {
     struct fixture fixture;
-    struct refusals refusals = {MSG_RATE_LIMITED, 1, 20};
+    struct refusals refusals = {HEARSAY_CODE_RATE_LIMITED, 1, 20};
     assert_int_equal(run_refused(&fixture, refusals, 50), CLI_DONE);
     check_given(&fixture, 50);
     assert_non_null(strstr(fixture.said, "going on as fast as it allows"));
     assert_int_equal(fixture.refused_count, 0);
-    refusals = (struct refusals){MSG_SHUTTING_DOWN, 0, 5};
+    refusals = (struct refusals){HEARSAY_CODE_SHUTTING_DOWN, 0, 5};
     assert_int_equal(run_refused(&fixture, refusals, 10), CLI_DONE);
     check_given(&fixture, 10);
-    refusals = (struct refusals){MSG_STORAGE, 1, 100000};
+    refusals = (struct refusals){HEARSAY_CODE_STORAGE, 1, 100000};
     assert_int_equal(run_refused(&fixture, refusals, 10), CLI_REFUSED);
-    refusals = (struct refusals){MSG_QUOTA, 0, 100000};
+    refusals = (struct refusals){HEARSAY_CODE_QUOTA, 0, 100000};
     assert_int_equal(run_refused(&fixture, refusals, 10), CLI_REFUSED);
     /* A place that is free soon is waited for; one that is free in an hour is not. */
-    refusals = (struct refusals){MSG_QUOTA, 20, 5};
+    refusals = (struct refusals){HEARSAY_CODE_QUOTA, 20, 5};
     assert_int_equal(run_refused(&fixture, refusals, 10), CLI_DONE);
     check_given(&fixture, 10);
     char *first = strstr(fixture.said, "waiting and trying again");
     assert_true(first != NULL && strstr(first + 1, "waiting") == NULL); /* once in five times */
-    refusals = (struct refusals){MSG_QUOTA, 3600000, 1};
+    refusals = (struct refusals){HEARSAY_CODE_QUOTA, 3600000, 1};
     assert_int_equal(run_refused(&fixture, refusals, 10), CLI_REFUSED);
     /* Any other refusal is an answer to its line. */
-    refusals = (struct refusals){MSG_INVALID, 0, 3};
+    refusals = (struct refusals){HEARSAY_CODE_INVALID, 0, 3};
     assert_int_equal(run_refused(&fixture, refusals, 10), CLI_DONE);
     check_given(&fixture, 10);
     assert_int_equal(fixture.refused_count, 3);
@@ -322,7 +322,7 @@ static void script_limits(struct fake_peer *peer, void *context)
             limited->tokens -= 1;
         } else {
             limited->refused++;
-            response = fake_error(request.id, MSG_RATE_LIMITED, 5);
+            response = fake_error(request.id, HEARSAY_CODE_RATE_LIMITED, 5);
         }
         if (!fake_send(peer, &response)) {
             return;
@@ -358,7 +358,7 @@ static void show_slowly(struct pump_work *work, const struct lines *lines, bool 
 TEST(test_short_pause)
 {
     struct fixture fixture;
-    struct refusals refusals = {MSG_RATE_LIMITED, 10, 5};
+    struct refusals refusals = {HEARSAY_CODE_RATE_LIMITED, 10, 5};
     fixture_init(&fixture, script_refuses, &refusals);
     fixture.work.show = show_slowly;
     fixture_write(&fixture, "line\n", 1);

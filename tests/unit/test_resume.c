@@ -28,7 +28,7 @@ static void note(struct resume *resume, uint32_t number, const char *sentence, i
     uint8_t token[RESUME_TOKEN_BYTES];
 
     make_token(number, token);
-    resume_note(resume, token, MSG_QUOTA, sentence, at_ms);
+    resume_note(resume, token, HEARSAY_CODE_QUOTA, sentence, at_ms);
 }
 
 TEST(test_told_once)

@@ -110,7 +110,8 @@ TEST(test_rows)
         }
         if (rv != 0) {
             assert_true(strlen(error.message) > 10);
-            assert_int_equal(error.code, rv == CODEC_INVALID ? MSG_INVALID : MSG_MALFORMED);
+            assert_int_equal(error.code,
+                             rv == CODEC_INVALID ? HEARSAY_CODE_INVALID : HEARSAY_CODE_MALFORMED);
         }
     }
 }

@@ -44,7 +44,7 @@ FIXTURE_TEST(hosts_are_apart)
     assert_int_equal(service_fixture_count_found(fixture, "alpha"), 1);
     assert_int_equal(service_fixture_count_found(fixture, "beta"), 1);
     service_fixture_send_query(fixture, "gamma");
-    assert_int_equal(fixture->code, MSG_UNKNOWN_HOST);
+    assert_int_equal(fixture->code, HEARSAY_CODE_UNKNOWN_HOST);
 }
 
 /* One host that is full does not keep others from taking messages; a full server does. */
@@ -55,12 +55,12 @@ FIXTURE_TEST(quotas_of_host_and_server)
     service->hosts[0].config.messages_max = 1;
     service_fixture_deposit(fixture, "alpha", 1, SERVICE_FIXTURE_LONG_S);
     service_fixture_send_deposit(fixture, "alpha", 2, SERVICE_FIXTURE_LONG_S);
-    assert_int_equal(fixture->code, MSG_QUOTA);
+    assert_int_equal(fixture->code, HEARSAY_CODE_QUOTA);
     service_fixture_deposit(fixture, "beta", 2, SERVICE_FIXTURE_LONG_S);
     service->config.limits.messages = 2;
-    fixture->code = MSG_INTERNAL;
+    fixture->code = HEARSAY_CODE_INTERNAL;
     service_fixture_send_deposit(fixture, "beta", 3, SERVICE_FIXTURE_LONG_S);
-    assert_int_equal(fixture->code, MSG_QUOTA);
+    assert_int_equal(fixture->code, HEARSAY_CODE_QUOTA);
     assert_int_equal(fake_persist_commit(fixture->persist), 0);
     service_fixture_withdraw(fixture, "alpha", 1);
     fake_persist_commit(fixture->persist);
@@ -69,7 +69,7 @@ FIXTURE_TEST(quotas_of_host_and_server)
     service->config.limits.messages = 100;
     service->config.limits.bytes = service->usage.bytes;
     service_fixture_send_deposit(fixture, "beta", 4, SERVICE_FIXTURE_LONG_S);
-    assert_int_equal(fixture->code, MSG_QUOTA);
+    assert_int_equal(fixture->code, HEARSAY_CODE_QUOTA);
 }
 
 /* --- acknowledgements ------------------------------------------------------------------------- */
@@ -109,7 +109,7 @@ FIXTURE_TEST(a_failed_group_changes_nothing)
     fake_persist_fail_next(fixture->persist);
     assert_int_equal(fake_persist_commit(fixture->persist), 9);
     assert_int_equal(fixture->last, HEARSAY_RESPONSE_ERROR);
-    assert_int_equal(fixture->code, MSG_STORAGE);
+    assert_int_equal(fixture->code, HEARSAY_CODE_STORAGE);
     assert_memory_equal(&fixture->service->usage, &before, sizeof(before));
     assert_memory_equal(&fixture->service->hosts[1].usage, &none, sizeof(none));
     assert_int_equal(service_fixture_count_found(fixture, "alpha"), 1);
@@ -302,7 +302,7 @@ FIXTURE_TEST(marks_expire_without_effect)
     fake_persist_commit(fixture->persist);
     service_fixture_send_deposit(fixture, "alpha", 1, 10);
     fake_persist_commit(fixture->persist);
-    assert_int_equal(fixture->code, MSG_ALREADY_EXISTS);
+    assert_int_equal(fixture->code, HEARSAY_CODE_ALREADY_EXISTS);
     service_fixture_advance(fixture, 10 * SECOND_MS);
     service_sweep(fixture->service);
     fake_persist_commit(fixture->persist);
@@ -347,8 +347,8 @@ FIXTURE_TEST(reload_takes_effect)
     service_reload(service, &fixture->config);
     assert_false(service_recall(service, 'a', id, &cached));
     service_fixture_send_deposit(fixture, "beta", 2, 5);
-    assert_int_equal(fixture->code, MSG_QUOTA);
+    assert_int_equal(fixture->code, HEARSAY_CODE_QUOTA);
     service_fixture_send_deposit(fixture, "alpha", 2, 6);
-    assert_int_equal(fixture->code, MSG_INVALID);
+    assert_int_equal(fixture->code, HEARSAY_CODE_INVALID);
     service_fixture_deposit(fixture, "alpha", 2, 5);
 }

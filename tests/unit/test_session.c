@@ -112,9 +112,9 @@ FIXTURE_TEST(bytes_may_come_one_by_one)
     session_fixture_expect(fixture, &peer, 1, HEARSAY_RESPONSE_WELCOME);
     session_fixture_expect(fixture, &peer, 2, HEARSAY_RESPONSE_PONG);
     session_fixture_expect(fixture, &peer, 3, HEARSAY_RESPONSE_RESULTS);
-    session_fixture_expect_error(fixture, &peer, 1, MSG_INVALID, "Hello is sent once");
+    session_fixture_expect_error(fixture, &peer, 1, HEARSAY_CODE_INVALID, "Hello is sent once");
     session_fixture_expect(fixture, &peer, 4, HEARSAY_RESPONSE_PONG);
-    session_fixture_expect_error(fixture, &peer, 0, MSG_MALFORMED, "");
+    session_fixture_expect_error(fixture, &peer, 0, HEARSAY_CODE_MALFORMED, "");
     session_fixture_expect_end(fixture, &peer);
     session_fixture_leave(fixture, &peer);
     peer_deinit(&source);
@@ -158,7 +158,7 @@ FIXTURE_TEST(broken_streams_end)
         peer_put_ping(&peer, 3);
         session_fixture_send_all(fixture, &peer);
         session_fixture_expect(fixture, &peer, 2, HEARSAY_RESPONSE_PONG);
-        session_fixture_expect_error(fixture, &peer, 0, MSG_MALFORMED, broken[i].sentence);
+        session_fixture_expect_error(fixture, &peer, 0, HEARSAY_CODE_MALFORMED, broken[i].sentence);
         session_fixture_expect_end(fixture, &peer);
         session_fixture_leave(fixture, &peer);
     }
@@ -174,7 +174,7 @@ FIXTURE_TEST(wrong_fields_do_not_end_it)
     peer_put(&peer, &no_id);
     peer_put_ping(&peer, 8);
     session_fixture_send_all(fixture, &peer);
-    session_fixture_expect_error(fixture, &peer, 7, MSG_INVALID, "");
+    session_fixture_expect_error(fixture, &peer, 7, HEARSAY_CODE_INVALID, "");
     session_fixture_expect(fixture, &peer, 8, HEARSAY_RESPONSE_PONG);
     session_fixture_leave(fixture, &peer);
 }
@@ -192,7 +192,7 @@ FIXTURE_TEST(nothing_is_served_before_hello)
     peer_put_ping(&peer, 2);
     peer_put_hello(&peer);
     session_fixture_send_all(fixture, &peer);
-    session_fixture_expect_error(fixture, &peer, 2, MSG_INVALID, "must be Hello");
+    session_fixture_expect_error(fixture, &peer, 2, HEARSAY_CODE_INVALID, "must be Hello");
     session_fixture_expect_end(fixture, &peer);
     session_fixture_leave(fixture, &peer);
 
@@ -200,7 +200,7 @@ FIXTURE_TEST(nothing_is_served_before_hello)
     peer_put(&peer, &no_id); /* not even a wrong one */
     peer_put_hello(&peer);
     session_fixture_send_all(fixture, &peer);
-    session_fixture_expect_error(fixture, &peer, 7, MSG_INVALID, "");
+    session_fixture_expect_error(fixture, &peer, 7, HEARSAY_CODE_INVALID, "");
     session_fixture_expect_end(fixture, &peer);
     session_fixture_leave(fixture, &peer);
 
@@ -208,7 +208,8 @@ FIXTURE_TEST(nothing_is_served_before_hello)
     peer_put(&peer, &future);
     peer_put_ping(&peer, 2);
     session_fixture_send_all(fixture, &peer);
-    session_fixture_expect_error(fixture, &peer, 9, MSG_UNSUPPORTED_VERSION, "version 1 is");
+    session_fixture_expect_error(fixture, &peer, 9, HEARSAY_CODE_UNSUPPORTED_VERSION,
+                                 "version 1 is");
     session_fixture_expect_end(fixture, &peer);
     session_fixture_leave(fixture, &peer);
 }
@@ -228,7 +229,7 @@ FIXTURE_TEST(hello_has_a_deadline)
     session_tick(session, since_ms + 10000);
     assert_int_equal(session->state, SESSION_ENDING);
     server_fixture_turn(fixture, &peer);
-    session_fixture_expect_error(fixture, &peer, 0, MSG_INVALID, "no Hello came in time");
+    session_fixture_expect_error(fixture, &peer, 0, HEARSAY_CODE_INVALID, "no Hello came in time");
     session_fixture_expect_end(fixture, &peer);
     session_fixture_leave(fixture, &peer);
 }
@@ -256,7 +257,8 @@ FIXTURE_TEST(idle_sessions_end)
     config->idle_timeout_s = 60;
     session_tick(session, session->activity_ms + 60 * 1000);
     server_fixture_turn(fixture, &peer);
-    session_fixture_expect_error(fixture, &peer, 0, MSG_INVALID, "nothing was asked for too long");
+    session_fixture_expect_error(fixture, &peer, 0, HEARSAY_CODE_INVALID,
+                                 "nothing was asked for too long");
     session_fixture_expect_end(fixture, &peer);
     session_fixture_leave(fixture, &peer);
 }
@@ -461,7 +463,7 @@ FIXTURE_TEST(sessions_are_bounded)
     while (count < 65) {
         server_fixture_connect(fixture, &peers[count]);
         assert_true(peer_await(&peers[count], &fixture->server.loop.uv, &response));
-        assert_int_equal(response.error.code, MSG_RATE_LIMITED);
+        assert_int_equal(response.error.code, HEARSAY_CODE_RATE_LIMITED);
         assert_true(response.error.retry_after_ms > 0);
         session_fixture_expect_end(fixture, &peers[count]); /* they stay, and take no more */
         count++;

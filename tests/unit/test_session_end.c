@@ -28,7 +28,7 @@ FIXTURE_TEST(answers_over_a_frame_are_refused)
 
     session_fixture_respond_bytes(session, 64 * 1024);
     server_fixture_turn(fixture, &peer);
-    session_fixture_expect_error(fixture, &peer, 6, MSG_TOO_LARGE,
+    session_fixture_expect_error(fixture, &peer, 6, HEARSAY_CODE_TOO_LARGE,
                                  "does not fit a frame of 65536 bytes");
     assert_int_equal(session->state, SESSION_OPEN);
     session_fixture_leave(fixture, &peer);
@@ -114,7 +114,7 @@ FIXTURE_TEST(a_push_that_drops_leaves_its_caller_valid)
     assert_int_equal(counts->watches, 1);
     assert_false(session->client.events->has_room(&session->client));
     assert_false(session->client.events->queued(&session->client, 1));
-    session->client.events->drop(&session->client, MSG_INTERNAL, "once more");
+    session->client.events->drop(&session->client, HEARSAY_CODE_INTERNAL, "once more");
     server_fixture_turn(fixture, NULL);
     assert_int_equal(counts->watches, 0);
     server_fixture_await_sessions(fixture, 0);
@@ -340,7 +340,7 @@ FIXTURE_TEST(lingering_has_a_deadline)
 
     peer_put_bytes(&peer, "\0\0\0\0", 4);
     session_fixture_send_all(fixture, &peer);
-    session_fixture_expect_error(fixture, &peer, 0, MSG_MALFORMED, "length zero");
+    session_fixture_expect_error(fixture, &peer, 0, HEARSAY_CODE_MALFORMED, "length zero");
     session_fixture_expect_end(fixture, &peer);
     peer_put_ping(&peer, 3); /* thrown away */
     session_fixture_send_all(fixture, &peer);

@@ -148,7 +148,7 @@ FIXTURE_TEST(test_too_much)
     assert_int_equal(slow->dropped, 0);
     watch_fixture_deposit(fixture, 1, 40);
     watch_fixture_settle(fixture);
-    assert_int_equal(slow->dropped, MSG_QUOTA);
+    assert_int_equal(slow->dropped, HEARSAY_CODE_QUOTA);
     assert_int_equal(slow->count, 0);
     watch_fixture_expect(&fixture->clients[1], 1, 45);
     assert_int_equal(fixture->service->watch->counts.watches, 1);
@@ -165,7 +165,7 @@ FIXTURE_TEST(test_no_memory_for_a_match)
     fail_alloc_arm(&fixture->alloc, 2); /* the second match */
     watch_turn(fixture->service);
     fail_alloc_arm(&fixture->alloc, 0);
-    assert_int_equal(client->dropped, MSG_INTERNAL);
+    assert_int_equal(client->dropped, HEARSAY_CODE_INTERNAL);
     assert_int_equal(fixture->service->watch->counts.failed, 1);
     assert_int_equal(client->count, 0);
 }
@@ -252,7 +252,7 @@ static void message_comes_again(size_t n, bool is_last, bool *out_missed)
         if (is_last) {
             watch_fixture_expect(&fixture->clients[0], 1, 1);
         } else {
-            assert_int_equal(fixture->clients[0].dropped, MSG_INTERNAL);
+            assert_int_equal(fixture->clients[0].dropped, HEARSAY_CODE_INTERNAL);
             watch_fixture_watch(fixture, &fixture->clients[2],
                                 (int64_t)fixture->clients[0].watching_seq);
             watch_fixture_settle(fixture);
@@ -307,11 +307,11 @@ FIXTURE_TEST(test_limits)
     }
     watch_fixture_watch_place(fixture, &fixture->clients[0], 1, WATCH_FIXTURE_NOW, false);
     assert_int_equal(fixture->clients[0].answer, HEARSAY_RESPONSE_ERROR);
-    assert_int_equal(fixture->clients[0].refusal, MSG_QUOTA);
+    assert_int_equal(fixture->clients[0].refusal, HEARSAY_CODE_QUOTA);
     watch_fixture_watch(fixture, &fixture->clients[1], WATCH_FIXTURE_NOW);
     watch_fixture_watch(fixture, &fixture->clients[1], WATCH_FIXTURE_NOW);
     watch_fixture_watch_place(fixture, &fixture->clients[1], 1, WATCH_FIXTURE_NOW, false);
-    assert_int_equal(fixture->clients[1].refusal, MSG_QUOTA);
+    assert_int_equal(fixture->clients[1].refusal, HEARSAY_CODE_QUOTA);
     watch_fixture_leave(&fixture->clients[0]);
     watch_fixture_watch(fixture, &fixture->clients[1], WATCH_FIXTURE_NOW);
 }

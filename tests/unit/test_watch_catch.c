@@ -126,7 +126,7 @@ FIXTURE_TEST(test_pages_cost_tokens)
     }
     handler_handle(fixture->service, &client->client, &get);
     assert_int_equal(client->answer, HEARSAY_RESPONSE_ERROR);
-    assert_int_equal(client->refusal, MSG_RATE_LIMITED);
+    assert_int_equal(client->refusal, HEARSAY_CODE_RATE_LIMITED);
     watch_fixture_settle(fixture);
     watch_fixture_expect(client, 1, FIRST * PAGE);
 
@@ -278,7 +278,7 @@ FIXTURE_TEST(test_a_page_that_cannot_be_read)
     watch_fixture_deposit(fixture, 1, 2);
     fake_persist_fail_reads(fixture->persist);
     watch_fixture_settle(fixture);
-    assert_int_equal(client->dropped, MSG_STORAGE);
+    assert_int_equal(client->dropped, HEARSAY_CODE_STORAGE);
     assert_int_equal(fixture->service->watch->counts.failed, 1);
     watch_fixture_expect(client, 1, PAGE);
     struct watch_client *again = &fixture->clients[1];
@@ -319,7 +319,7 @@ FIXTURE_TEST(test_answers)
     assert_int_equal(other->count, 3); /* 1, 2 and 7 */
     assert_int_equal(other->numbers[2], 7);
     watch_fixture_watch_answers(fixture, other, 99, 0, true);
-    assert_int_equal(other->refusal, MSG_NOT_FOUND);
+    assert_int_equal(other->refusal, HEARSAY_CODE_NOT_FOUND);
 }
 
 TEST_AGAIN(test_answers_uncached, test_answers, watch_fixture_setup_uncached,

@@ -236,18 +236,18 @@ WEB_BOARD_TEST(test_watch)
 WEB_BOARD_TEST(test_outcomes)
 {
     static const struct {
-        enum msg_error_code code;
+        enum hearsay_code code;
         enum board_outcome leave;
         enum board_outcome withdraw;
         enum board_outcome report;
     } rows[] = {
         {0, BOARD_DONE, BOARD_DONE, BOARD_DONE},
-        {MSG_RATE_LIMITED, BOARD_LIMITED, BOARD_LIMITED, BOARD_LIMITED},
-        {MSG_NOT_FOUND, BOARD_GONE, BOARD_GONE, BOARD_GONE},
-        {MSG_FORBIDDEN, BOARD_REFUSED, BOARD_WRONG_CODE, BOARD_REFUSED},
-        {MSG_QUOTA, BOARD_FULL, BOARD_FULL, BOARD_FULL},
-        {MSG_UNKNOWN_EPOCH, BOARD_REFUSED, BOARD_REFUSED, BOARD_REFUSED},
-        {MSG_STORAGE, BOARD_REFUSED, BOARD_REFUSED, BOARD_REFUSED},
+        {HEARSAY_CODE_RATE_LIMITED, BOARD_LIMITED, BOARD_LIMITED, BOARD_LIMITED},
+        {HEARSAY_CODE_NOT_FOUND, BOARD_GONE, BOARD_GONE, BOARD_GONE},
+        {HEARSAY_CODE_FORBIDDEN, BOARD_REFUSED, BOARD_WRONG_CODE, BOARD_REFUSED},
+        {HEARSAY_CODE_QUOTA, BOARD_FULL, BOARD_FULL, BOARD_FULL},
+        {HEARSAY_CODE_UNKNOWN_EPOCH, BOARD_REFUSED, BOARD_REFUSED, BOARD_REFUSED},
+        {HEARSAY_CODE_STORAGE, BOARD_REFUSED, BOARD_REFUSED, BOARD_REFUSED},
     };
     clock_stands_ms = uv_now(&fixture->loop);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
@@ -515,7 +515,7 @@ WEB_BOARD_TEST(test_refusals_are_remembered)
     struct http_address client = web_board_phone(7);
     client.device = 7;
     struct board_write message = web_board_message(client);
-    WEB_BOARD_SET(fixture, refusal, MSG_RATE_LIMITED);
+    WEB_BOARD_SET(fixture, refusal, HEARSAY_CODE_RATE_LIMITED);
     struct web_board_told told = web_board_write(fixture, &message);
     assert_int_equal(told.outcome, BOARD_LIMITED);
     WEB_BOARD_SET(fixture, refusal, 0);

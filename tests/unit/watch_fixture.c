@@ -71,13 +71,13 @@ static bool on_queued(struct requester *handler, size_t bytes)
 
     client->queued = bytes;
     if (bytes > client->queued_max) {
-        client->dropped = MSG_QUOTA;
+        client->dropped = HEARSAY_CODE_QUOTA;
         watch_fixture_leave(client);
     }
     return !handler->is_gone;
 }
 
-static void on_drop(struct requester *handler, enum msg_error_code code, const char *sentence)
+static void on_drop(struct requester *handler, enum hearsay_code code, const char *sentence)
 {
     struct watch_client *client = CONTAINER_OF(handler, struct watch_client, client);
 

@@ -23,9 +23,9 @@ struct watch_client {
     uint32_t room; /* pushes that it takes before it has no more */
     size_t queued; /* bytes, as it was told last */
     size_t queued_max;
-    enum msg_error_code dropped;       /* 0: it was not */
+    enum hearsay_code dropped;         /* 0: it was not */
     enum hearsay_response_kind answer; /* the last one */
-    enum msg_error_code refusal;
+    enum hearsay_code refusal;
     uint64_t watch_id;
     uint64_t watching_seq;
     size_t count; /* pushes */

@@ -89,7 +89,7 @@ static void answer_house(struct web_board_world *world, const struct hearsay_req
     }
     if (world->tired != 0 && phone->count > 0 && world->asker == world->tired) {
         world->refused_reads++;
-        response = fake_error(request->id, MSG_RATE_LIMITED, 5000);
+        response = fake_error(request->id, HEARSAY_CODE_RATE_LIMITED, 5000);
         send_all(fd, &response);
         return;
     }

@@ -38,11 +38,11 @@ struct web_board_world {
     uint64_t watch_id; /* of the last one */
     unsigned deposits; /* last bytes of the phones, in the order of arrival */
     uint8_t depositors[32];
-    bool stalls;        /* deposits wait until this is false */
-    bool is_deaf;       /* to on_behalf of requests */
-    bool holds_watches; /* it answers no watch */
-    bool drops_next;    /* the next connection on behalf is closed after the next request */
-    enum msg_error_code refusal; /* of writes; 0: none */
+    bool stalls;               /* deposits wait until this is false */
+    bool is_deaf;              /* to on_behalf of requests */
+    bool holds_watches;        /* it answers no watch */
+    bool drops_next;           /* the next connection on behalf is closed after the next request */
+    enum hearsay_code refusal; /* of writes; 0: none */
 };
 
 struct web_board {

@@ -58,7 +58,7 @@ static void answer_ask(struct desk *desk, uint64_t ask_id, const struct hearsay_
         request.answered.results = *results;
     } else {
         request.answered.has_error = true;
-        msg_error_set(&request.answered.error, MSG_INTERNAL, NULL, "%s", why);
+        msg_error_set(&request.answered.error, HEARSAY_CODE_INTERNAL, NULL, "%s", why);
     }
     if (hearsay_submit(link_server(desk->link), &request, &ticket, &error) == HEARSAY_OK) {
         link_submitted(desk->link);

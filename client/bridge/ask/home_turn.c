@@ -158,7 +158,7 @@ static void take_groups(struct home *home, const struct hearsay_response *respon
         uint64_t later_ms = response->error.retry_after_ms;
 
         due_hold(&home->due, uv_now(home->loop), later_ms > 0 ? later_ms : HOME_RETRY_MS);
-        if (response->error.code != MSG_RATE_LIMITED) {
+        if (response->error.code != HEARSAY_CODE_RATE_LIMITED) {
             home_note_trouble(home, "hearsayd gives no groups", response->error.message);
         }
         return;

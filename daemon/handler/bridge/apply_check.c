@@ -17,17 +17,17 @@ static bool check_role(const struct ask *ask)
     const char *name = host->config.name;
 
     if ((asked->as == HEARSAY_AS_REPLICA) != host->config.is_replica) {
-        ask_refuse(ask, MSG_INVALID, "as",
+        ask_refuse(ask, HEARSAY_CODE_INVALID, "as",
                    host->config.is_replica
                        ? "this server has a copy of host \"%s\", and takes what its owner says "
                          "(AS_REPLICA)"
                        : "this server is the owner of host \"%s\", not a copy (AS_REPLICA)",
                    name);
     } else if (!host_has_feed(host)) {
-        ask_refuse(ask, MSG_INVALID, "host",
+        ask_refuse(ask, HEARSAY_CODE_INVALID, "host",
                    "host \"%s\" keeps no changes; `replicate = yes` in its section lets it", name);
     } else if (asked->restored && asked->as != HEARSAY_AS_RESTORE) {
-        ask_refuse(ask, MSG_INVALID, "restored", "restored goes with AS_RESTORE only");
+        ask_refuse(ask, HEARSAY_CODE_INVALID, "restored", "restored goes with AS_RESTORE only");
     } else {
         return true;
     }
@@ -44,7 +44,7 @@ static bool check_message(const struct ask *ask, const struct hearsay_exported_m
     uint64_t filter[PROFILE_WORDS_MAX];
 
     if (message->epoch != 0) {
-        msg_error_set(out_error, MSG_INVALID, "changes.message.epoch",
+        msg_error_set(out_error, HEARSAY_CODE_INVALID, "changes.message.epoch",
                       "messages of epochs other than 0 stay at their host");
         return false;
     }
@@ -52,20 +52,20 @@ static bool check_message(const struct ask *ask, const struct hearsay_exported_m
         return false;
     }
     if (message->payload.count > most) {
-        msg_error_set(out_error, MSG_TOO_LARGE, "changes.message.payload",
+        msg_error_set(out_error, HEARSAY_CODE_TOO_LARGE, "changes.message.payload",
                       "the payload has %zu bytes; up to %" PRIu32 " are taken here",
                       message->payload.count, most);
         return false;
     }
     if (!message_times_fit(message->deposited_ms, message->expires_ms)) {
-        msg_error_set(out_error, MSG_INVALID, "changes.message.expires_ms",
+        msg_error_set(out_error, HEARSAY_CODE_INVALID, "changes.message.expires_ms",
                       "the times must be from 1970 to 9999, and a message expires after its "
                       "deposit, at most ten years later");
         return false;
     }
     if (as == HEARSAY_AS_OPERATOR && message->state != PERSIST_APPROVED &&
         message->state != PERSIST_WITHHELD) {
-        msg_error_set(out_error, MSG_INVALID, "changes.message.state",
+        msg_error_set(out_error, HEARSAY_CODE_INVALID, "changes.message.state",
                       "an operator approves a message (1) or withholds it (4)");
         return false;
     }
@@ -76,12 +76,12 @@ static bool check_gone(const struct ask *ask, const struct hearsay_gone *gone,
                        struct msg_error *out_error)
 {
     if (!message_time_fits(gone->until_ms)) {
-        msg_error_set(out_error, MSG_INVALID, "changes.gone.until_ms",
+        msg_error_set(out_error, HEARSAY_CODE_INVALID, "changes.gone.until_ms",
                       "the time must be from 1970 to 9999");
         return false;
     }
     if (ask->request->apply.as == HEARSAY_AS_OPERATOR && gone->why != HEARSAY_WAS_REMOVED) {
-        msg_error_set(out_error, MSG_INVALID, "changes.gone.why",
+        msg_error_set(out_error, HEARSAY_CODE_INVALID, "changes.gone.why",
                       "an operator removes a message (WAS_REMOVED)");
         return false;
     }
@@ -147,12 +147,12 @@ static bool check_rule(const struct ask *ask, const struct hearsay_rule_state *r
         break;
     }
     if (!fits) {
-        msg_error_set(out_error, MSG_INVALID, "changes.rule.value",
+        msg_error_set(out_error, HEARSAY_CODE_INVALID, "changes.rule.value",
                       "the value or the number is none of this kind of rule");
         return false;
     }
     if (!message_time_fits(rule->created_ms) || !message_time_fits(rule->until_ms)) {
-        msg_error_set(out_error, MSG_INVALID, "changes.rule.created_ms",
+        msg_error_set(out_error, HEARSAY_CODE_INVALID, "changes.rule.created_ms",
                       "the times must be from 1970 to 9999");
         return false;
     }
@@ -163,14 +163,14 @@ bool apply_fits(const struct ask *ask, const struct hearsay_change *change,
                 struct msg_error *out_error)
 {
     if (!msg_change_has_content(change)) {
-        msg_error_set(out_error, MSG_INVALID, "changes",
+        msg_error_set(out_error, HEARSAY_CODE_INVALID, "changes",
                       "a change has message, gone or rule, one of them");
         return false;
     }
     if (change->has_decision &&
         (change->decision.number == 0 || change->decision.number > INT64_MAX ||
          !message_time_fits(change->decision.time_ms))) {
-        msg_error_set(out_error, MSG_INVALID, "changes.decision.number",
+        msg_error_set(out_error, HEARSAY_CODE_INVALID, "changes.decision.number",
                       "the number must be from 1 to 2^63 - 1, and the time from 1970 to 9999");
         return false;
     }

@@ -229,27 +229,28 @@ static bool check_changes(struct ask *ask)
         return false;
     }
     if (!host_has_feed(ask->host)) {
-        ask_refuse(ask, MSG_INVALID, "host",
+        ask_refuse(ask, HEARSAY_CODE_INVALID, "host",
                    "host \"%s\" keeps no changes; `replicate = yes` in its section lets it",
                    ask->host->config.name);
         return false;
     }
     if (asked->after > newest_number(ask)) {
-        ask_refuse(ask, MSG_INVALID, "after",
+        ask_refuse(ask, HEARSAY_CODE_INVALID, "after",
                    "after is %" PRIu64 ", and this store has not given such a number yet; begin "
                    "again from 0",
                    asked->after);
         return false;
     }
     if (asked->replicated > newest_number(ask)) {
-        ask_refuse(ask, MSG_INVALID, "replicated",
+        ask_refuse(ask, HEARSAY_CODE_INVALID, "replicated",
                    "replicated is %" PRIu64 ", and this store has not given such a number yet; "
                    "it is `next` of an answer",
                    asked->replicated);
         return false;
     }
     if (asked->replicated != 0 && !ask->client->is_bridge) {
-        ask_refuse(ask, MSG_INVALID, "replicated", "only a bridge may say what the copies have");
+        ask_refuse(ask, HEARSAY_CODE_INVALID, "replicated",
+                   "only a bridge may say what the copies have");
         return false;
     }
     return true;

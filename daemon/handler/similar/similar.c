@@ -179,12 +179,12 @@ bool handler_run_similar(struct service *service, uint64_t most_ns)
     }
     read_pool_pause(service->read_pool); /* messages of the index are marked */
     if (job->base.client->has_ended) {   /* as a rule it has closed the connection */
-        job_fail(&job->base, MSG_INVALID, NULL,
+        job_fail(&job->base, HEARSAY_CODE_INVALID, NULL,
                  "the client ended its side of the connection, which ends this search");
         return false;
     }
     if (service->stopping) {
-        job_fail(&job->base, MSG_SHUTTING_DOWN, NULL, "the server is shutting down");
+        job_fail(&job->base, HEARSAY_CODE_SHUTTING_DOWN, NULL, "the server is shutting down");
         return false;
     }
     if (job->epoch == NULL && arrange_is_active(&service->arrange)) {
@@ -212,7 +212,7 @@ void handler_similar(struct ask *ask)
         return;
     }
     if (service->similar != NULL) {
-        ask_refuse(ask, MSG_RATE_LIMITED, NULL,
+        ask_refuse(ask, HEARSAY_CODE_RATE_LIMITED, NULL,
                    "similar messages are being looked for; try again when it is done");
         return;
     }
