@@ -70,6 +70,7 @@ SEEN = {
     "set_password": ["listening on 192.168.1.1:7119"],
     "accept_schedule": ["configuration reloaded"],
     "uci set hearsayd.main.data=": [", 1 host, data in /srv/hearsay"],
+    "uci set hearsayd.default.here=": ["configuration reloaded"],
     "apk del": ["apk: add --allow-untrusted ./hearsayd-ssl-"],
     "tls_certificate": ["TLS with /etc/hearsay/certificate.pem", "configuration reloaded"],
     "hearsayd restart": ["hearsay-web", "ready: hearsay-web"],
