@@ -302,7 +302,7 @@ TEST_ON(test_grave_reasons_stay, store_setup, store_teardown, &fixture)
                    "4spam\n2you\n2you\n2you\n2you\n3rude\n");
 }
 
-/* The bytes of the texts are known after each report, and after a start. */
+/* The store tells how many bytes the texts of reasons have: after each report, and at a start. */
 TEST_ON(test_texts_are_counted, store_setup, store_teardown, &fixture)
 {
     struct found found[16];

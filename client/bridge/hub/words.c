@@ -224,7 +224,7 @@ static void take_page(struct words *words, const struct hearsay_changed *changed
     read_feed(words, changed->more ? 0 : WAIT_MS);
 }
 
-/* Once for each reason: hearsayd is asked again each second. */
+/* Logs a reason only when it is new, because hearsayd is asked again each second. */
 static void note_error(struct words *words, const char *why)
 {
     if (strcmp(words->error, why) != 0) {

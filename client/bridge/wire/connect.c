@@ -31,9 +31,9 @@ void connect_explain(natsStatus status, char *out_error)
     } else if (status == NATS_CONNECTION_CLOSED ||
                (status == NATS_PROTOCOL_ERROR && text != NULL && strstr(text, "PONG") != NULL)) {
         /*
-         * With TLS 1.3 a server refuses a certificate when the client takes TLS for done.
-         * libnats 3.4 then misses the PONG, and libnats 3.10 says only that the connection is
-         * closed.
+         * With TLS 1.3 a server refuses a certificate only after the client's side of the
+         * handshake is done. So libnats 3.4 says that no PONG came, and libnats 3.10 that the
+         * connection is closed.
          */
         advice =
             "; the hub refuses this certificate, it seems: see `cert`, its dates and who signed it";
