@@ -298,7 +298,17 @@ def write_head(hub, store):  # noqa: F811
     """What `take` does at the hub."""
     letter = letters.Letter(version=1, head=letters.Head(store_id=store, seq=1, as_of_ms=1, term=9))
     with hub.connect("ap1") as nats:
-        nats.request(f"h.{hub_cluster.shard_of('ap1')}.ap1.-", letter.SerializeToString())
+        nats.request(f"h.{hub_cluster.shard_of('ap1')}.ap1.-", letter.SerializeToString()).json()
+
+
+def hold_head(hub, store):  # noqa: F811
+    """Writes the head again if it is not there, as the store would: nats-server 2.9.10 takes two heads that come at once,
+    though the second one names an earlier head as the last."""
+    shard = hub_cluster.shard_of("ap1")
+    with hub.connect("ap1") as nats:
+        answer = nats.request(f"$JS.API.DIRECT.GET.h_{shard}.h.{shard}.ap1.-")
+    if letters.Letter.FromString(answer.data).head.store_id != store:
+        write_head(hub, store)
 
 
 def says_nothing(ear, host):
@@ -321,7 +331,7 @@ def test_a_store_that_another_one_has_fenced(make_site, hub, rng, monkeypatch): 
         store = ear.word("ap1").store_id
         assert [r.id for r in answer_of(ear, "ap1", query_letter()).results.results] == [left.id]
         write_head(hub, STORE)
-        wait_until(lambda: metrics(here)["fenced"], "FENCED")
+        wait_until(lambda: metrics(here)["fenced"] or hold_head(hub, STORE), "FENCED")
         wait_until(lambda: says_nothing(ear, "ap1"), "silence", 3 * wire.PATIENCE)
         try:
             ear.nats.request(f"q.{HOOD}.ap1", query_letter().SerializeToString(), seconds=1)
