@@ -257,6 +257,29 @@ TEST(most_of_a_few_senders)
     handler_fixture_free(fixture);
 }
 
+/* A sender that does not wait until an answer is stored may leave as many as one that waits. */
+TEST_WITH(answers_that_wait_count, setup, teardown)
+{
+    struct handler_fixture *fixture = *state;
+    const struct answers *answers = &fixture->service->hosts[0].answers;
+
+    deposit(fixture, 1, 0);
+    deposit(fixture, 2, 0);
+    for (uint8_t i = 0; i < 60; i++) {
+        fixture->client.sender_tag = 1;
+        handler_fixture_ask(fixture, make(100 + i, 1));
+    }
+    assert_int_equal(fixture->answer.error.code, HEARSAY_CODE_QUOTA);
+    handler_fixture_ask(fixture, make(200, 2)); /* the answers to another message are others */
+    fixture->client.sender_tag = 2;
+    handler_fixture_ask(fixture, make(201, 1));
+    (void)handler_fixture_settle(fixture);
+    assert_int_equal(answers_count_of(answers, id_of(1), 1), 30); /* 30 % of k */
+    assert_int_equal(answers_count_of(answers, id_of(1), 2), 1);
+    assert_int_equal(answers_count_of(answers, id_of(2), 1), 1);
+    assert_null(answers->waiting);
+}
+
 /* --- with the parent -------------------------------------------------------------------------- */
 
 TEST_WITH(test_hidden_and_restored, setup, teardown)
