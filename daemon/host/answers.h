@@ -16,7 +16,7 @@ struct answer {
     uint8_t parent[MESSAGE_ID_BYTES];
     uint64_t epoch;
     bool is_shown;   /* it is neither hidden nor does it wait for review */
-    bool is_leaving; /* it makes room for an answer that waits for the store */
+    bool is_leaving; /* it makes room for a message that waits for the store */
 };
 
 /* An answer that waits for the store. */

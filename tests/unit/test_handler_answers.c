@@ -280,6 +280,34 @@ TEST_WITH(answers_that_wait_count, setup, teardown)
     assert_null(answers->waiting);
 }
 
+/* An answer that leaves for its sender's share is not picked to make room below its parent, too. */
+TEST(an_answer_leaves_once)
+{
+    struct handler_fixture *fixture = handler_fixture_new();
+
+    config_add_host(&fixture->config, "default");
+    handler_fixture_set(fixture, "host default", "evict", "oldest");
+    handler_fixture_set(fixture, "host default", "messages", "64"); /* 4 of one address */
+    handler_fixture_set(fixture, "limits", "k", "4");
+    handler_fixture_set(fixture, "limits", "sender_share", "100%");
+    handler_fixture_start(fixture);
+    struct answers *answers = &fixture->service->hosts[0].answers;
+    deposit(fixture, 1, 0);
+    fixture->client.sender_tag = 1;
+    for (uint8_t i = 0; i < 4; i++) {
+        deposit(fixture, 10 + i, 1);
+    }
+    handler_fixture_ask(fixture, make(20, 0)); /* for it the sender's oldest, 10, leaves */
+    fixture->client.sender_tag = 2;
+    handler_fixture_ask(fixture, make(21, 1));
+    assert_int_equal(handler_fixture_settle(fixture), HEARSAY_RESPONSE_DEPOSITED);
+    assert_null(answers_find(answers, id_of(10)));
+    assert_null(answers_find(answers, id_of(11)));
+    assert_int_equal(answers_of(answers, id_of(1))->count, 3);
+    check_all(fixture);
+    handler_fixture_free(fixture);
+}
+
 /* --- with the parent -------------------------------------------------------------------------- */
 
 TEST_WITH(test_hidden_and_restored, setup, teardown)
