@@ -11,6 +11,7 @@
 #include "daemon/handler/inner.h"
 #include "daemon/handler/job.h"
 #include "daemon/system/container.h"
+#include "daemon/system/list.h"
 #include "daemon/watch/feed.h"
 #include "daemon/watch/watch.h"
 
@@ -32,8 +33,9 @@ struct deposit_job {
     bool without_here; /* its filter lacks here labels of the client */
     /* tag of the /64 of the sender (senders_wide_tag); the address has the tag op.message.sender */
     uint32_t wide_tag;
-    struct going *going; /* owned; NULL: no message is removed */
-    uint8_t content[];   /* filter, media type, payload */
+    struct waiting_answer waiting; /* of an answer that is reserved: in host->answers */
+    struct going *going;           /* owned; NULL: no message is removed */
+    uint8_t content[];             /* filter, media type, payload */
 };
 
 static void free_going(struct job *job)
@@ -104,6 +106,9 @@ static void release_reservation(struct deposit_job *job)
     }
     service_uncount(job->base.service, job->base.host, bytes);
     usage_subtract(&job->base.host->waiting, bytes);
+    if (job->op.message.is_answer) {
+        DL_DELETE(job->base.host->answers.waiting, &job->waiting);
+    }
     if (job->going != NULL) {
         room_unpromise(job->base.service, job->base.host, &job->going->room);
     }
@@ -126,6 +131,11 @@ static int deposit_reserve(struct deposit_job *job)
     }
     service_count(job->base.service, host, bytes);
     usage_add(&host->waiting, bytes);
+    if (job->op.message.is_answer) {
+        job->waiting.sender = sender.address;
+        memcpy(job->waiting.parent, job->op.message.answers, MESSAGE_ID_BYTES);
+        DL_APPEND(host->answers.waiting, &job->waiting);
+    }
     job->reserved = true;
     return 0;
 }

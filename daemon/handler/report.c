@@ -29,7 +29,8 @@ enum {
 /*
  * The texts of the reasons that a host keeps may have one byte for so many of the host's `bytes`.
  * They count neither for `bytes` nor for a sender's share, and each report may bring a thousand
- * bytes: without a bound of their own they could fill the storage.
+ * bytes: without a bound of their own they could fill the storage. Reports that do not count, as
+ * those beyond hide_per_hour, take half of it, so that one device leaves room for others' texts.
  */
 enum { TEXTS_SHARE = 16 };
 
@@ -318,12 +319,13 @@ static bool note_reporter(const struct ask *ask)
 static void copy_reason(struct report_job *job, const struct hearsay_report *report)
 {
     struct moderation *moderation = &job->base.host->moderation;
+    uint64_t room_bytes = job->base.host->config.bytes_max / TEXTS_SHARE;
     size_t length = report->reason.length;
 
     if (length == 0 && report->kind == HEARSAY_REPORT_OTHER_KIND) {
         return;
     }
-    if (moderation->texts_bytes + length > job->base.host->config.bytes_max / TEXTS_SHARE) {
+    if (moderation->texts_bytes + length > room_bytes / (job->is_uncounted ? 2 : 1)) {
         length = 0;
     }
     job->words[0] = (char)('0' + report->kind);

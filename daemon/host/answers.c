@@ -217,6 +217,7 @@ void answers_shift(struct answers *answers, int64_t from_ms, int64_t by_ms)
 uint32_t answers_count_of(const struct answers *answers, const uint8_t *parent, uint32_t sender)
 {
     const struct answered *answered = find_parent(answers, parent);
+    const struct waiting_answer *waiting = NULL;
     const struct answer *answer = NULL;
     uint32_t count = 0;
 
@@ -224,6 +225,10 @@ uint32_t answers_count_of(const struct answers *answers, const uint8_t *parent, 
         DL_FOREACH (answered->first, answer) {
             count += answer->item.sender == sender;
         }
+    }
+    DL_FOREACH (answers->waiting, waiting) {
+        bool is_to_it = memcmp(waiting->parent, parent, MESSAGE_ID_BYTES) == 0;
+        count += is_to_it && waiting->sender == sender;
     }
     return count;
 }

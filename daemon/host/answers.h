@@ -16,7 +16,14 @@ struct answer {
     uint8_t parent[MESSAGE_ID_BYTES];
     uint64_t epoch;
     bool is_shown;   /* it is neither hidden nor does it wait for review */
-    bool is_leaving; /* it makes room for an answer that waits for the store */
+    bool is_leaving; /* it makes room for a message that waits for the store */
+};
+
+/* An answer that waits for the store. */
+struct waiting_answer {
+    struct waiting_answer *prev, *next; /* the links of list.h */
+    uint8_t parent[MESSAGE_ID_BYTES];
+    uint32_t sender;
 };
 
 /* The answers to one message. */
@@ -33,8 +40,9 @@ struct answers {
     uint32_t count;
     uint32_t parent_count;
     uint32_t room;
-    struct idmap ids;        /* places in `entries` */
-    struct idmap parent_ids; /* places in `parents` */
+    struct waiting_answer *waiting; /* borrowed: added and removed by who deposits them */
+    struct idmap ids;               /* places in `entries` */
+    struct idmap parent_ids;        /* places in `parents` */
 };
 
 /* Uses no memory before the first answer. */
@@ -62,7 +70,8 @@ bool answers_remove(struct answers *answers, const uint8_t *id, struct index_ite
 /* As index_shift. O(answers) */
 void answers_shift(struct answers *answers, int64_t from_ms, int64_t by_ms);
 
-/* How many answers to a message are of one sender, hidden ones, too. O(answers to it) */
+/* How many answers to a message are of one sender, with hidden ones and those that wait for the
+ * store. O(answers to it + all that wait) */
 uint32_t answers_count_of(const struct answers *answers, const uint8_t *parent, uint32_t sender);
 
 /*

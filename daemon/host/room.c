@@ -183,6 +183,17 @@ static void room_promise(const struct room_wish *wish, const struct usage *usage
     wish->service->leaving.bytes += usage->bytes;
 }
 
+/* Marks an answer, so that answers_pick does not pick it, or removes the mark. Does nothing for
+ * other messages. */
+static void set_leaving(struct host *host, const uint8_t *id, bool is_leaving)
+{
+    struct answer *answer = answers_find(&host->answers, id);
+
+    if (answer != NULL) {
+        answer->is_leaving = is_leaving;
+    }
+}
+
 /*
  * Promises the removal of the oldest messages of an address, or of a /64, until its share has space
  * for the new message. Returns false if no message may be removed, or if the messages that may be
@@ -202,6 +213,7 @@ static bool find_own(const struct room_wish *wish, bool is_wide, struct room *ro
                       : shares_pick(shares, tag, id, &gone))) {
             return false;
         }
+        set_leaving(wish->host, id, true);
         room_promise(wish, &(struct usage){.messages = 1, .bytes = gone});
         usage_add(&room->own, gone);
         room->own_count++;
@@ -237,10 +249,7 @@ void room_unpromise(struct service *service, struct host *host, const struct roo
     uint64_t bytes = room->own.bytes + room->need.bytes;
 
     for (uint32_t i = 0; i < room->own_count; i++) {
-        struct answer *answer = answers_find(&host->answers, room->own_ids[i]);
-        if (answer != NULL) { /* unless it has gone */
-            answer->is_leaving = false;
-        }
+        set_leaving(host, room->own_ids[i], false);
         shares_unpick(&host->shares, room->own_ids[i]);
     }
     host->leaving.messages -= messages;

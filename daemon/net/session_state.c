@@ -252,7 +252,9 @@ static void note_for_resume(const struct session *session, enum hearsay_code cod
 
 void session_drop(struct session *session, enum hearsay_code code, const char *sentence)
 {
-    if (session->state == SESSION_OPEN || session->state == SESSION_ENDING) {
+    bool is_welcomed = session->state == SESSION_OPEN || session->state == SESSION_ENDING;
+
+    if (is_welcomed && !session->is_refused) { /* session_give_way has noted it */
         note_for_resume(session, code, sentence);
     }
     session_close(session);

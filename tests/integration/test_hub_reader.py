@@ -135,7 +135,7 @@ def test_superseded_states_are_overwritten(hub, reader, owner, rng):
     for id in ids:
         owner.message(id, payload=marker)
     owner.settle()
-    assert len(blocks_with(hub, marker)) == 3
+    wait_until(lambda: len(blocks_with(hub, marker)) == 3, "all three servers")
     for id in ids:
         owner.message(id, payload=marker, reports=1)
         owner.gone(id)
@@ -151,7 +151,7 @@ def test_what_was_superseded_while_no_bridge_ran_is_overwritten(hub, reader, own
     owner.message(id, payload=marker)
     owner.gone(id)
     owner.settle()
-    assert len(blocks_with(hub, marker)) == 3
+    wait_until(lambda: len(blocks_with(hub, marker)) == 3, "all three servers")
     reader.bridge.start()
     wait_until(lambda: not blocks_with(hub, marker), "no trace in the streams")
 
@@ -173,7 +173,7 @@ def test_states_arrive(hub, reader, owner, rng):
     owner.message(hidden, payload=messages.pop(hidden), state=4)
     owner.settle()
     wait_until(lambda: shown(reader) == messages, "what is left")
-    assert "has all that the hub has" in reader.bridge.status()
+    wait_until(lambda: "has all that the hub has" in reader.bridge.status(), "the reader")
     reader.bridge.kill()
     reader.bridge.start()
     wait_until(lambda: "has all that the hub has" in reader.bridge.status(), "the bridge")
@@ -212,7 +212,7 @@ def test_an_operators_word_reaches_the_hub_and_ends_there(hub, reader, owner, rn
     assert list(said) == [f"o.{shard_of('ap1')}.ap1.{id.hex()}"]
     change = said.popitem()[1]
     assert change.gone.id == id and change.gone.why == pb.WAS_REMOVED
-    assert not blocks_with(hub, marker)
+    wait_until(lambda: not blocks_with(hub, marker), "no trace at the servers that follow")
     owner.message(id, payload=marker, reports=1)  # the owner does not know it yet
     owner.settle()
     wait_until(lambda: "has all that the hub has" in reader.bridge.status(), "the reader")
@@ -292,9 +292,9 @@ def test_a_state_above_the_frame_is_left_out(hub, make_daemon, owner, rng):
         wait_until(lambda: shown(site) == messages, "all others")
         site.bridge.wait_log(f"{large.hex()}, a state of 30[0-9]* bytes, is left out, as hearsayd does not take it: "
                              "it is larger than `frame`")
+        wait_until(lambda: "has all that the hub has" in site.bridge.status(), "the reader")
         assert "1 states left out" in site.bridge.status()
         assert figures_of(site.bridge.status("--metrics"))["reader_left_out_total"] == 1
-        assert "has all that the hub has" in site.bridge.status()
         site.stop()
     finally:
         site.remove()
@@ -375,7 +375,7 @@ def test_a_host_that_fills_its_stream_gives_an_alarm(hub, make_reader, rng):
         other.settle()
         wait_until(lambda: set(shown(site, "ap2")) == {id}, "the other host")
         assert not any("host ap2: ALARM" in line for line in site.bridge.log)
-        assert len(shown(site)) == 20
+        wait_until(lambda: len(shown(site)) == 20, "as many as the host may have")
         rogue.forget()
         other.forget()
 
@@ -415,6 +415,21 @@ def page(nats, seconds=None, **ask):
                 raise
 
 
+def read_states(nats):
+    """All pages of states: {id: payload, or None if the message is gone}."""
+    got, after = {}, 0
+    while True:
+        one = page(nats, kind=letters.STATES, after=after, limit=100)
+        for change in one.changes:
+            if change.HasField("message"):
+                got[change.message.id] = change.message.payload
+            elif change.HasField("gone"):
+                got[change.gone.id] = None
+        if not one.more:
+            return got
+        after = one.next
+
+
 def test_pages_give_all_that_a_reader_has(hub, reader, owner, rng):
     messages = {rng.randbytes(16): rng.randbytes(20) for _ in range(300)}
     for id, payload in messages.items():
@@ -422,21 +437,8 @@ def test_pages_give_all_that_a_reader_has(hub, reader, owner, rng):
     gone = rng.randbytes(16)
     owner.gone(gone)
     owner.settle()
-    wait_until(lambda: shown(reader) == messages, "all messages")
-    wait_until(lambda: "has all that the hub has" in reader.bridge.status(), "the reader")
-    got, after = {}, 0
     with hub.connect("ap1") as nats:
-        while True:
-            one = page(nats, kind=letters.STATES, after=after, limit=100)
-            for change in one.changes:
-                if change.HasField("message"):
-                    got[change.message.id] = change.message.payload
-                elif change.HasField("gone"):
-                    got[change.gone.id] = None
-            if not one.more:
-                break
-            after = one.next
-        assert got == {**messages, gone: None}
+        wait_until(lambda: read_states(nats) == {**messages, gone: None}, "all states")
         digest = page(nats, kind=letters.DIGEST, deposited_before_ms=now_ms(), expires_after_ms=now_ms())
         assert digest.count == len(messages) and digest.digest
         assert page(nats, kind=letters.DIGEST, deposited_before_ms=1, expires_after_ms=0).count == 0

@@ -39,6 +39,14 @@ static uint32_t hidden_most(const struct model *model, uint32_t host)
     return shown / 5 > 3 ? shown / 5 : 3;
 }
 
+/* How many senders hide a message now: twice as many for each hidden_most of this hour. */
+static uint64_t senders_needed(const struct model *model, uint32_t host)
+{
+    const uint32_t doublings = count_hides(model, host, M_ALL) / hidden_most(model, host);
+
+    return (uint64_t)model->hosts[host].config->hide_after << (doublings < 32 ? doublings : 32);
+}
+
 /* Counts a report, which is on its way; a sender pays for one that counts. */
 static void count_report(struct model *model, struct w_request *request, struct m_message *message)
 {
@@ -75,8 +83,7 @@ static bool hides(struct model *model, struct w_request *request, struct m_messa
         if (request->reports - message->own < hide_after) {
             return false;
         }
-        if (counted < hide_after ||
-            count_hides(model, request->host, M_ALL) >= hidden_most(model, request->host)) {
+        if (counted < senders_needed(model, request->host)) {
             request->is_beyond = true;
             return false;
         }

@@ -8,6 +8,7 @@ In every .md file of the repository
     be a folder, a pattern (`core/tree/*.c`), or a module without its ending (`core/filter/bloom`).
 Pages of docs/ have 200 lines or so (LINES_MAX); docs/notes/ and the pages in LONG may be longer.
 """
+import os
 import pathlib
 import re
 import sys
@@ -25,10 +26,10 @@ PATH = re.compile(rf"`((?:{FOLDERS})/[\w./*-]*)`")
 
 
 def pages():
-    for path in sorted(ROOT.rglob("*.md")):
-        parts = path.relative_to(ROOT).parts
-        if not any(part.startswith((".", "build")) for part in parts):
-            yield path
+    """Does not look into build directories, where other tests remove folders meanwhile."""
+    for folder, inner, names in os.walk(ROOT):
+        inner[:] = sorted(name for name in inner if not name.startswith((".", "build")))
+        yield from (pathlib.Path(folder, name) for name in sorted(names) if name.endswith(".md"))
 
 
 def anchors(text):

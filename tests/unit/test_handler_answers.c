@@ -257,6 +257,57 @@ TEST(most_of_a_few_senders)
     handler_fixture_free(fixture);
 }
 
+/* A sender that does not wait until an answer is stored may leave as many as one that waits. */
+TEST_WITH(answers_that_wait_count, setup, teardown)
+{
+    struct handler_fixture *fixture = *state;
+    const struct answers *answers = &fixture->service->hosts[0].answers;
+
+    deposit(fixture, 1, 0);
+    deposit(fixture, 2, 0);
+    for (uint8_t i = 0; i < 60; i++) {
+        fixture->client.sender_tag = 1;
+        handler_fixture_ask(fixture, make(100 + i, 1));
+    }
+    assert_int_equal(fixture->answer.error.code, HEARSAY_CODE_QUOTA);
+    handler_fixture_ask(fixture, make(200, 2)); /* the answers to another message are others */
+    fixture->client.sender_tag = 2;
+    handler_fixture_ask(fixture, make(201, 1));
+    (void)handler_fixture_settle(fixture);
+    assert_int_equal(answers_count_of(answers, id_of(1), 1), 30); /* 30 % of k */
+    assert_int_equal(answers_count_of(answers, id_of(1), 2), 1);
+    assert_int_equal(answers_count_of(answers, id_of(2), 1), 1);
+    assert_null(answers->waiting);
+}
+
+/* An answer that leaves for its sender's share is not picked to make room below its parent, too. */
+TEST(an_answer_leaves_once)
+{
+    struct handler_fixture *fixture = handler_fixture_new();
+
+    config_add_host(&fixture->config, "default");
+    handler_fixture_set(fixture, "host default", "evict", "oldest");
+    handler_fixture_set(fixture, "host default", "messages", "64"); /* 4 of one address */
+    handler_fixture_set(fixture, "limits", "k", "4");
+    handler_fixture_set(fixture, "limits", "sender_share", "100%");
+    handler_fixture_start(fixture);
+    struct answers *answers = &fixture->service->hosts[0].answers;
+    deposit(fixture, 1, 0);
+    fixture->client.sender_tag = 1;
+    for (uint8_t i = 0; i < 4; i++) {
+        deposit(fixture, 10 + i, 1);
+    }
+    handler_fixture_ask(fixture, make(20, 0)); /* for it the sender's oldest, 10, leaves */
+    fixture->client.sender_tag = 2;
+    handler_fixture_ask(fixture, make(21, 1));
+    assert_int_equal(handler_fixture_settle(fixture), HEARSAY_RESPONSE_DEPOSITED);
+    assert_null(answers_find(answers, id_of(10)));
+    assert_null(answers_find(answers, id_of(11)));
+    assert_int_equal(answers_of(answers, id_of(1))->count, 3);
+    check_all(fixture);
+    handler_fixture_free(fixture);
+}
+
 /* --- with the parent -------------------------------------------------------------------------- */
 
 TEST_WITH(test_hidden_and_restored, setup, teardown)

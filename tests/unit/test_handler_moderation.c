@@ -176,6 +176,32 @@ TEST(reasons_are_bounded)
     handler_fixture_free(fixture);
 }
 
+/* Reports that do not count fill half of that: one device does not take the texts of all others. */
+TEST(reasons_of_one_sender_leave_room)
+{
+    static const uint32_t senders[] = {1, 1, 1, 1, 2, 3, 4};
+    static const uint32_t kept[] = {500, 1000, 1000, 1000, 1500, 2000, 2000};
+    struct handler_fixture *fixture = handler_fixture_new();
+    char text[500];
+
+    memset(text, 'r', sizeof(text));
+    config_add_host(&fixture->config, "default");
+    handler_fixture_set(fixture, "host default", "hide_after", "0");
+    handler_fixture_set(fixture, "host default", "hide_per_hour", "1");
+    handler_fixture_set(fixture, "host default", "bytes", "32K");
+    handler_fixture_start(fixture);
+    for (uint8_t i = 0; i < 7; i++) {
+        deposit(fixture, i, "rude");
+        struct hearsay_request request = *handler_fixture_about(HEARSAY_REQUEST_REPORT, i);
+        request.report.kind = HEARSAY_REPORT_SPAM;
+        request.report.reason = (struct hearsay_text){text, sizeof(text)};
+        fixture->client.sender_tag = senders[i];
+        assert_int_equal(handler_fixture_do(fixture, &request), HEARSAY_RESPONSE_REPORT_TAKEN);
+        assert_int_equal(fixture->service->hosts[0].moderation.texts_bytes, kept[i]);
+    }
+    handler_fixture_free(fixture);
+}
+
 /* --- restore ---------------------------------------------------------------------------------- */
 
 MODERATED_TEST(restored_is_shown_for_good)

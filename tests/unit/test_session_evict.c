@@ -215,6 +215,25 @@ TEST(an_idle_session_makes_room_for_its_own_sender)
     tear_down(&fixture);
 }
 
+/* A session that has given way, and is dropped before it has ended: its client is told one reason,
+ * once. */
+TEST(who_gave_way_is_told_one_reason)
+{
+    struct fixture fixture;
+
+    set_up(&fixture);
+    fill(&fixture, 0, "192.0.2.200");
+    struct session *session = fixture.sessions[0];
+    const struct resume *resume = &session->all->service->resume;
+    session_give_way(session);
+    assert_int_equal(session->state, SESSION_ENDING);
+    session_drop_slow_reader(session, DROP_STUCK);
+    assert_int_equal(session->state, SESSION_CLOSED);
+    assert_int_equal(resume->next, 1);
+    assert_int_equal(resume->reasons[0].code, HEARSAY_CODE_RATE_LIMITED);
+    tear_down(&fixture);
+}
+
 /* An idle session that does not watch makes room. */
 TEST(who_is_idle_makes_room)
 {
