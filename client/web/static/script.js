@@ -132,15 +132,13 @@
   function secretUnmask(text) {
     const digits = text.slice(0, -16);
     return tagOf(digits) !== text.slice(-16) ? secretNew() :
-      Object.assign(secretNew(), JSON.parse(masked(digits.slice(16), digits.slice(0, 16)).replace(/..../g, (sign) =>
-        String.fromCharCode(parseInt(sign, 16)))));
+      {...secretNew(), ...JSON.parse(masked(digits.slice(16), digits.slice(0, 16)).replace(/..../g, (sign) =>
+        String.fromCharCode(parseInt(sign, 16))))};
   }
 
   // What another place kept goes. Storage may throw.
   function keptRead() {
-    kept.mine = [];
-    kept.hidden = [];
-    kept.seen = [];
+    kept.mine = kept.hidden = kept.seen = [];
     secret = secretNew();
     if (!key) {
       return;
@@ -322,7 +320,7 @@
   // All messages are seen now. Returns the ids of those that were not; none on the first page that is opened, and
   // none of older pages.
   function itemsSee() {
-    const isFirst = kept.seen.length === 0;
+    const isFirst = !kept.seen.length;
     const fresh = [...list.children].map(itemId).filter((id) => !keptHas('seen', id));
     for (const id of fresh) {
       keptAdd('seen', id);
@@ -360,7 +358,7 @@
     if (!count && document.activeElement === button) {
       focusOn(main);
     }
-    button.hidden = count === 0;
+    button.hidden = !count;
   }
 
   // --- what the house says, in a region with a heading, which no message gets into
@@ -372,18 +370,18 @@
     const said = (all) => JSON.stringify(all.map((one) => [one.lang, one.textContent]));
     if (said(notices) !== said(old)) { // else screen readers would say them again
       childrenReplace(house, [heading, ...notices]);
-      house.hidden = notices.length === 0;
+      house.hidden = !notices.length;
     }
   }
 
   function houseWrite(notices) {
-    houseShow(notices.map(({lang: tag, text}) => {
+    houseShow(notices.map(({lang: tag, text: said}) => {
       const notice = document.createElement('p');
       notice.dir = 'auto';
       if (tag) {
         notice.lang = tag;
       }
-      notice.textContent = text;
+      notice.textContent = said;
       return notice;
     }));
   }
@@ -679,7 +677,8 @@
   // not do so for pages that it may not store, as no page of ours may be (Cache-Control: no-store), and none does
   // on another page with the same form. So texts that were not sent are kept, until a page says that they have come
   // here. A secret has autocomplete="off" and is not kept.
-  const formName = (f) => (f.elements.re || '').value || f.getAttribute('id') || (f.elements.id || '').value;
+  // In a form with a field that is named id, that field is the form's `id`.
+  const formName = (f) => (f.re || '').value || f.getAttribute('id') || f.id.value;
   const typedFields = () => [...document.querySelectorAll('textarea, select, input:not([type=hidden])')]
     .filter((field) => field.form && formName(field.form) && !field.readOnly && field.autocomplete !== 'off');
   // A topic is a box without an id; the reasons of a report have one name.
@@ -692,7 +691,7 @@
 
   function typedPut(field, text) {
     const name = formName(field.form);
-    secret.typed[name] = Object.assign({}, secret.typed[name], {[fieldName(field)]: text});
+    secret.typed[name] = {...secret.typed[name], [fieldName(field)]: text};
   }
 
   function typedRestore() {
@@ -808,7 +807,7 @@
   // Fills in the code of a message that was left in this tab, and opens its form. The list leads there.
   function codeFill() {
     const code = byId('code');
-    const known = code && secret.codes[code.form.elements.id.value];
+    const known = code && secret.codes[code.form.id.value];
     if (known && !code.value) {
       code.value = known;
       const help = byId('code-help');
