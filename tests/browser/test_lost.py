@@ -30,11 +30,13 @@ SOON = 10  # seconds, on a page that has been loaded
 
 
 class Relay:
-    """Passes connections on to a place. While `refuses` it hangs up on each POST, unanswered. While `is_silent` it
-    takes all that is sent and answers nothing, as where a phone has left the WiFi without a word."""
+    """Passes connections on to a place. While `refuses` it hangs up on each POST, unanswered, and while `forgets` it
+    passes each POST on and hangs up when the answer comes. While `is_silent` it takes all that is sent and answers
+    nothing, as where a phone has left the WiFi without a word."""
 
     def __init__(self, place):
         self.place, self.refuses, self.refused, self.is_silent = place, False, 0, False
+        self.forgets = False
         self.door = socket.create_server(("127.0.0.1", 0), backlog=64)
         self.port = self.door.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -50,11 +52,16 @@ class Relay:
     def _pass_on(self, phone):
         with phone, contextlib.suppress(OSError), socket.create_connection(
                 (self.place.address, self.place.port)) as place:
+            is_forgotten = False
             while True:
                 for source in select.select([phone, place], [], [])[0]:
                     data = source.recv(65536)
-                    if source is phone and self.refuses and data.startswith(b"POST "):
-                        self.refused += 1
+                    if source is phone and data.startswith(b"POST "):
+                        self.refused += self.refuses or self.forgets
+                        is_forgotten = self.forgets
+                        if self.refuses:
+                            return
+                    if source is place and is_forgotten:
                         return
                     if not data:
                         return
@@ -109,14 +116,15 @@ def values(phone, selectors):
     return {selector: phone.find(selector).get_attribute("value") for selector in selectors}
 
 
-def lose(phone, relay, selector):
-    """Sends a form, which is refused; returns on the browser's error page."""
-    refused, relay.refuses = relay.refused, True
+def lose(phone, relay, selector, how="refuses"):
+    """Sends a form, which is refused, or its answer forgotten; returns on the browser's error page."""
+    refused = relay.refused
+    setattr(relay, how, True)
     phone.run("window.wasHere = true")
     phone.follow(selector)
     assert relay.refused > refused
     assert not phone.has("main"), "an error page of the browser"
-    relay.refuses = False
+    setattr(relay, how, False)
 
 
 @pytest.mark.parametrize("script", [False, True], ids=["plain", "script"])
@@ -146,6 +154,24 @@ def test_reload_of_the_error_page(phone, relay, script):
     phone.driver.refresh()
     phone.until(lambda: phone.has("main"), "a page of the place")
     phone.wait_left()
+
+
+@pytest.mark.parametrize("way", ["back", "reload", "address"])
+def test_a_lost_answer_is_no_second_message(phone, relay, way):
+    """The place has the message, but the phone does not know it, and sends it once more."""
+    phone.open(relay)
+    phone.fill("#text", TYPED["#text"])
+    lose(phone, relay, "form#leave button", "forgets")
+    phone.open(relay) if way == "address" else phone.driver.back() if way == "back" else phone.driver.refresh()
+    phone.until(lambda: phone.has("main"), "a page of the place")
+    if way != "reload":
+        phone.until(lambda: values(phone, ["#text"]) == {"#text": TYPED["#text"]}, "what was typed", SOON)
+        phone.follow("form#leave button")
+    phone.wait_left()
+    assert len(phone.messages) == 1
+    phone.fill("#text", TYPED["#text"])
+    phone.follow("form#leave button")
+    phone.until(lambda: len(phone.messages) == 2, "who writes it anew leaves another message")
 
 
 def test_reload_of_the_form(phone, relay):

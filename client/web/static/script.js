@@ -676,7 +676,8 @@
   // A browser gives back what was typed when a person comes back from its error page or reloads. Firefox does
   // not do so for pages that it may not store, as no page of ours may be (Cache-Control: no-store), and none does
   // on another page with the same form. So texts that were not sent are kept, until a page says that they have come
-  // here. A secret has autocomplete="off" and is not kept.
+  // here. With them the form's id is kept, which makes that of the message: where only the answer was lost, the same
+  // text sent again is no second message. A secret has autocomplete="off" and is not kept.
   // In a form with a field that is named id, that field is the form's `id`.
   const formName = (f) => (f.re || '').value || f.getAttribute('id') || f.id.value;
   const typedFields = () => [...document.querySelectorAll('textarea, select, input:not([type=hidden])')]
@@ -691,16 +692,21 @@
 
   function typedPut(field, text) {
     const name = formName(field.form);
-    secret.typed[name] = {...secret.typed[name], [fieldName(field)]: text};
+    secret.typed[name] = {...secret.typed[name], id: field.form.id.value, [fieldName(field)]: text};
   }
 
+  // What the page itself says stays, and what somebody types already.
   function typedRestore() {
     for (const field of typedFields()) {
-      const text = (secret.typed[formName(field.form)] || {})[fieldName(field)];
-      if (text && !(isText(field) && field.value)) {
-        if (!isText(field) && !field.options) {
+      const typed = secret.typed[formName(field.form)] || {};
+      const text = typed[fieldName(field)];
+      if (text && !(isText(field) && (field.defaultValue || field === document.activeElement))) {
+        if (isText(field)) {
+          field.value = text;
+          field.form.id.value = typed.id || field.form.id.value;
+        } else if (!field.options) {
           field.checked = text === field.value;
-        } else if (!field.options || [...field.options].some((one) => one.value === text)) {
+        } else if ([...field.options].some((one) => one.value === text)) {
           field.value = text;
         }
         const details = field.closest('details');
