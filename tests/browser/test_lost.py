@@ -174,6 +174,31 @@ def test_a_lost_answer_is_no_second_message(phone, relay, way):
     phone.until(lambda: len(phone.messages) == 2, "who writes it anew leaves another message")
 
 
+@pytest.mark.parametrize("is_answer", [False, True], ids=["message", "answer"])
+def test_back_to_a_form_that_was_sent(phone, relay, is_answer):
+    """It is empty: nobody leaves a message twice, and the next one can be typed."""
+    phone.open(relay)
+    if is_answer:
+        relay.place.leave("Is there a piano?", source="127.0.0.9")
+        phone.go("/")
+        phone.follow("#messages a")
+    phone.fill("#text", TYPED["#text"])
+    phone.follow("form#leave .send")
+    phone.wait_left()
+    phone.follow("html", act=lambda _: phone.driver.back())
+    phone.until(lambda: phone.has("#text") and values(phone, ["#text"]) == {"#text": ""}, "an empty form", SOON)
+    # Chromium keeps no page of ours whole, for none may be stored; Safari does.
+    phone.run("""
+      const text = document.getElementById('text');
+      text.value = arguments[0];
+      text.dispatchEvent(new Event('input'));
+      dispatchEvent(new PageTransitionEvent('pageshow', {persisted: true}));""", TYPED["#text"])
+    assert values(phone, ["#text"]) == {"#text": ""}
+    assert "500" in phone.find("#limit").get_attribute("textContent"), "no count of what was sent"
+    phone.leave("Another one.")
+    assert "Another one." in phone.messages
+
+
 def test_reload_of_the_form(phone, relay):
     """A person may think that this helps. Without the script Chromium empties each form then."""
     phone.open(relay)

@@ -27,7 +27,7 @@
   const itemId = (item) => item.id.slice(2); // "m-..."
   const itemOf = (id) => byId('m-' + id);
   const focusOn = (what) => what.focus({preventScroll: true});
-  const isId = (id) => typeof id === 'string' && /^[0-9a-f]{32}$/.test(id);
+  const isId = (id) => /^[0-9a-f]{32}$/.test(id);
 
   // Items of this host have their id in their link only.
   function itemsName(items) {
@@ -695,21 +695,26 @@
     secret.typed[name] = {...secret.typed[name], id: field.form.id.value, [fieldName(field)]: text};
   }
 
-  // What the page itself says stays, and what somebody types already.
-  function typedRestore() {
+  // What the page itself says stays, and what somebody types already; not on a page that Back brings whole. The browser
+  // brings back a text that was sent, too, which has to go: else a tap leaves it again.
+  function typedRestore(isBack) {
     for (const field of typedFields()) {
       const typed = secret.typed[formName(field.form)] || {};
       const text = typed[fieldName(field)];
-      if (text && !(isText(field) && (field.defaultValue || field === document.activeElement))) {
+      if (isText(field) ? text !== undefined && (isBack || !field.defaultValue && field !== document.activeElement) :
+        text) {
         if (isText(field)) {
           field.value = text;
           field.form.id.value = typed.id || field.form.id.value;
+          if (isBack) {
+            field.dispatchEvent(new Event('input')); // to the counter
+          }
         } else if (!field.options) {
           field.checked = text === field.value;
         } else if ([...field.options].some((one) => one.value === text)) {
           field.value = text;
         }
-        const details = field.closest('details');
+        const details = text && field.closest('details');
         if (details) {
           details.open = true;
         }
@@ -731,9 +736,9 @@
     addEventListener('input', () => {
       timer = timer || setTimeout(write, 300);
     });
-    addEventListener('change', ({target}) => {
-      if (!isText(target) && typedFields().includes(target)) {
-        typedPut(target, choiceOf(target));
+    addEventListener('change', ({target: field}) => {
+      if (!isText(field) && typedFields().includes(field)) {
+        typedPut(field, choiceOf(field));
         write();
       }
     });
@@ -742,6 +747,12 @@
       write();
     });
     addEventListener('pagehide', () => timer && write());
+    addEventListener('pageshow', ({persisted: isBack}) => {
+      if (isBack) { // other pages of the tab have written since
+        keptRead();
+      }
+      typedRestore(isBack);
+    });
   }
 
   // Stays open, so that nothing moves under a tap on what is in it.
@@ -860,7 +871,7 @@
   languageKeep();
   const left = byId('left');
   if (left || byId('done')) {
-    delete secret.typed[secret.sent];
+    secret.typed[secret.sent] = {text: '', t: '', words: ''};
     if (location.pathname === '/withdraw') {
       codeForget(secret.sent);
     }
@@ -898,12 +909,7 @@
     button.addEventListener('click', newTake);
     document.addEventListener('visibilitychange', () => document.hidden ? liveClose() : liveOpen());
     addEventListener('pagehide', liveClose);
-    addEventListener('pageshow', (event) => {
-      if (event.persisted) { // other pages of the tab have written since
-        keptRead();
-      }
-      liveOpen();
-    });
+    addEventListener('pageshow', liveOpen);
     liveOpen();
   }
 })();
