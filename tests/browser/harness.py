@@ -188,6 +188,10 @@ class Phone:
         self.cdp("Emulation.setDeviceMetricsOverride", width=width, height=height,
                  deviceScaleFactor=scale, mobile=True)
 
+    def text_size(self, pixels):
+        """Of pages that are loaded from then on; 16 unless a person chooses another."""
+        self.cdp("Page.setFontSizes", fontSizes={"standard": pixels})
+
     def script(self, runs):
         self.has_script = runs
         self.cdp("Emulation.setScriptExecutionDisabled", value=not runs)

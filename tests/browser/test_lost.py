@@ -30,11 +30,13 @@ SOON = 10  # seconds, on a page that has been loaded
 
 
 class Relay:
-    """Passes connections on to a place. While `refuses` it hangs up on each POST, unanswered. While `is_silent` it
-    takes all that is sent and answers nothing, as where a phone has left the WiFi without a word."""
+    """Passes connections on to a place. While `refuses` it hangs up on each POST, unanswered, and while `forgets` it
+    passes each POST on and hangs up when the answer comes. While `is_silent` it takes all that is sent and answers
+    nothing, as where a phone has left the WiFi without a word."""
 
     def __init__(self, place):
         self.place, self.refuses, self.refused, self.is_silent = place, False, 0, False
+        self.forgets = False
         self.door = socket.create_server(("127.0.0.1", 0), backlog=64)
         self.port = self.door.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -50,11 +52,16 @@ class Relay:
     def _pass_on(self, phone):
         with phone, contextlib.suppress(OSError), socket.create_connection(
                 (self.place.address, self.place.port)) as place:
+            is_forgotten = False
             while True:
                 for source in select.select([phone, place], [], [])[0]:
                     data = source.recv(65536)
-                    if source is phone and self.refuses and data.startswith(b"POST "):
-                        self.refused += 1
+                    if source is phone and data.startswith(b"POST "):
+                        self.refused += self.refuses or self.forgets
+                        is_forgotten = self.forgets
+                        if self.refuses:
+                            return
+                    if source is place and is_forgotten:
                         return
                     if not data:
                         return
@@ -109,14 +116,15 @@ def values(phone, selectors):
     return {selector: phone.find(selector).get_attribute("value") for selector in selectors}
 
 
-def lose(phone, relay, selector):
-    """Sends a form, which is refused; returns on the browser's error page."""
-    refused, relay.refuses = relay.refused, True
+def lose(phone, relay, selector, how="refuses"):
+    """Sends a form, which is refused, or its answer forgotten; returns on the browser's error page."""
+    refused = relay.refused
+    setattr(relay, how, True)
     phone.run("window.wasHere = true")
     phone.follow(selector)
     assert relay.refused > refused
     assert not phone.has("main"), "an error page of the browser"
-    relay.refuses = False
+    setattr(relay, how, False)
 
 
 @pytest.mark.parametrize("script", [False, True], ids=["plain", "script"])
@@ -146,6 +154,49 @@ def test_reload_of_the_error_page(phone, relay, script):
     phone.driver.refresh()
     phone.until(lambda: phone.has("main"), "a page of the place")
     phone.wait_left()
+
+
+@pytest.mark.parametrize("way", ["back", "reload", "address"])
+def test_a_lost_answer_is_no_second_message(phone, relay, way):
+    """The place has the message, but the phone does not know it, and sends it once more."""
+    phone.open(relay)
+    phone.fill("#text", TYPED["#text"])
+    lose(phone, relay, "form#leave button", "forgets")
+    phone.open(relay) if way == "address" else phone.driver.back() if way == "back" else phone.driver.refresh()
+    phone.until(lambda: phone.has("main"), "a page of the place")
+    if way != "reload":
+        phone.until(lambda: values(phone, ["#text"]) == {"#text": TYPED["#text"]}, "what was typed", SOON)
+        phone.follow("form#leave button")
+    phone.wait_left()
+    assert len(phone.messages) == 1
+    phone.fill("#text", TYPED["#text"])
+    phone.follow("form#leave button")
+    phone.until(lambda: len(phone.messages) == 2, "who writes it anew leaves another message")
+
+
+@pytest.mark.parametrize("is_answer", [False, True], ids=["message", "answer"])
+def test_back_to_a_form_that_was_sent(phone, relay, is_answer):
+    """It is empty: nobody leaves a message twice, and the next one can be typed."""
+    phone.open(relay)
+    if is_answer:
+        relay.place.leave("Is there a piano?", source="127.0.0.9")
+        phone.go("/")
+        phone.follow("#messages a")
+    phone.fill("#text", TYPED["#text"])
+    phone.follow("form#leave .send")
+    phone.wait_left()
+    phone.follow("html", act=lambda _: phone.driver.back())
+    phone.until(lambda: phone.has("#text") and values(phone, ["#text"]) == {"#text": ""}, "an empty form", SOON)
+    # Chromium keeps no page of ours whole, for none may be stored; Safari does.
+    phone.run("""
+      const text = document.getElementById('text');
+      text.value = arguments[0];
+      text.dispatchEvent(new Event('input'));
+      dispatchEvent(new PageTransitionEvent('pageshow', {persisted: true}));""", TYPED["#text"])
+    assert values(phone, ["#text"]) == {"#text": ""}
+    assert "500" in phone.find("#limit").get_attribute("textContent"), "no count of what was sent"
+    phone.leave("Another one.")
+    assert "Another one." in phone.messages
 
 
 def test_reload_of_the_form(phone, relay):

@@ -140,7 +140,7 @@ def test_take_back_by_code(phone, place):
     assert phone.messages == ["by code"]
     phone.follow("#messages a")
     phone.tap("=Is it yours? Take it back")
-    phone.fill("#code", f" {code[:13].lower()} {code[13:]} ")  # as people type
+    phone.fill("#code", f" {code[:6].lower()} {code[6:13]}\n{code[13:]} ")  # as people type
     phone.follow("#withdraw button")
     assert phone.heading == "Taken back"
     phone.go("/")

@@ -91,13 +91,14 @@ static void message_write_withdraw(struct html *html, const struct page *page,
     task_begin(html, page, "withdraw.heading", "/withdraw", is_wrong || message->code != NULL, id);
     html_raw(html, "<label for=\"code\">");
     lang_write(html, page->lang, "withdraw.code", NULL);
-    /* The code is a secret, which a browser must neither keep nor suggest to others. */
-    html_raw(html, "</label>\n<input type=\"text\" id=\"code\" name=\"code\" required dir=\"ltr\" "
+    /* The code is a secret, which a browser must neither keep nor suggest to others. A narrow
+     * screen shows all of it in several lines. */
+    html_raw(html, "</label>\n<textarea id=\"code\" name=\"code\" rows=\"2\" required dir=\"ltr\" "
                    "maxlength=\"60\" autocomplete=\"off\" autocapitalize=\"characters\" "
                    "spellcheck=\"false\" aria-describedby=\"");
-    html_raw(html, is_wrong ? "error code-help\" aria-invalid=\"true\"" : "code-help\"");
-    html_attribute(html, "value", message->code == NULL ? "" : message->code);
-    html_raw(html, ">\n<p class=\"help\" id=\"code-help\"");
+    html_raw(html, is_wrong ? "error code-help\" aria-invalid=\"true\">" : "code-help\">");
+    html_string(html, message->code == NULL ? "" : message->code);
+    html_raw(html, "</textarea>\n<p class=\"help\" id=\"code-help\"");
     html_attribute(html, "data-kept", lang_text(page->lang, "withdraw.kept"));
     lang_write_between(html, page->lang, ">", "withdraw.help", "</p>\n");
     lang_write_element(html, page->lang, "button", "button send", "withdraw.send");

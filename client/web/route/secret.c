@@ -112,7 +112,7 @@ bool secret_read_code(const char *text, uint8_t *out_code)
     for (; *text != '\0'; text++) {
         int value = character_value(*text);
 
-        if (*text == ' ' || *text == '-') {
+        if (strchr(" -\r\n", *text) != NULL) {
             continue;
         }
         if (value < 0 || bit == (size_t)CODE_CHARACTERS * CHARACTER_BITS) {

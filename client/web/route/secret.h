@@ -39,5 +39,5 @@ void secret_token(const uint8_t *code, uint8_t *out_token);
 /* Writes a code in base32, 26 characters and NUL. */
 void secret_write_code(const uint8_t *code, char *out_text);
 
-/* Reads a code as people type it: capitals or not, with blanks and hyphens between. */
+/* Reads a code as people type it: capitals or not, with blanks, hyphens and line ends between. */
 bool secret_read_code(const char *text, uint8_t *out_code);

@@ -27,7 +27,7 @@
   const itemId = (item) => item.id.slice(2); // "m-..."
   const itemOf = (id) => byId('m-' + id);
   const focusOn = (what) => what.focus({preventScroll: true});
-  const isId = (id) => typeof id === 'string' && /^[0-9a-f]{32}$/.test(id);
+  const isId = (id) => /^[0-9a-f]{32}$/.test(id);
 
   // Items of this host have their id in their link only.
   function itemsName(items) {
@@ -132,15 +132,13 @@
   function secretUnmask(text) {
     const digits = text.slice(0, -16);
     return tagOf(digits) !== text.slice(-16) ? secretNew() :
-      Object.assign(secretNew(), JSON.parse(masked(digits.slice(16), digits.slice(0, 16)).replace(/..../g, (sign) =>
-        String.fromCharCode(parseInt(sign, 16)))));
+      {...secretNew(), ...JSON.parse(masked(digits.slice(16), digits.slice(0, 16)).replace(/..../g, (sign) =>
+        String.fromCharCode(parseInt(sign, 16))))};
   }
 
   // What another place kept goes. Storage may throw.
   function keptRead() {
-    kept.mine = [];
-    kept.hidden = [];
-    kept.seen = [];
+    kept.mine = kept.hidden = kept.seen = [];
     secret = secretNew();
     if (!key) {
       return;
@@ -322,7 +320,7 @@
   // All messages are seen now. Returns the ids of those that were not; none on the first page that is opened, and
   // none of older pages.
   function itemsSee() {
-    const isFirst = kept.seen.length === 0;
+    const isFirst = !kept.seen.length;
     const fresh = [...list.children].map(itemId).filter((id) => !keptHas('seen', id));
     for (const id of fresh) {
       keptAdd('seen', id);
@@ -360,7 +358,7 @@
     if (!count && document.activeElement === button) {
       focusOn(main);
     }
-    button.hidden = count === 0;
+    button.hidden = !count;
   }
 
   // --- what the house says, in a region with a heading, which no message gets into
@@ -372,18 +370,18 @@
     const said = (all) => JSON.stringify(all.map((one) => [one.lang, one.textContent]));
     if (said(notices) !== said(old)) { // else screen readers would say them again
       childrenReplace(house, [heading, ...notices]);
-      house.hidden = notices.length === 0;
+      house.hidden = !notices.length;
     }
   }
 
   function houseWrite(notices) {
-    houseShow(notices.map(({lang: tag, text}) => {
+    houseShow(notices.map(({lang: tag, text: said}) => {
       const notice = document.createElement('p');
       notice.dir = 'auto';
       if (tag) {
         notice.lang = tag;
       }
-      notice.textContent = text;
+      notice.textContent = said;
       return notice;
     }));
   }
@@ -678,8 +676,10 @@
   // A browser gives back what was typed when a person comes back from its error page or reloads. Firefox does
   // not do so for pages that it may not store, as no page of ours may be (Cache-Control: no-store), and none does
   // on another page with the same form. So texts that were not sent are kept, until a page says that they have come
-  // here. A secret has autocomplete="off" and is not kept.
-  const formName = (f) => (f.elements.re || '').value || f.getAttribute('id') || (f.elements.id || '').value;
+  // here. With them the form's id is kept, which makes that of the message: where only the answer was lost, the same
+  // text sent again is no second message. A secret has autocomplete="off" and is not kept.
+  // In a form with a field that is named id, that field is the form's `id`.
+  const formName = (f) => (f.re || '').value || f.getAttribute('id') || f.id.value;
   const typedFields = () => [...document.querySelectorAll('textarea, select, input:not([type=hidden])')]
     .filter((field) => field.form && formName(field.form) && !field.readOnly && field.autocomplete !== 'off');
   // A topic is a box without an id; the reasons of a report have one name.
@@ -692,19 +692,29 @@
 
   function typedPut(field, text) {
     const name = formName(field.form);
-    secret.typed[name] = Object.assign({}, secret.typed[name], {[fieldName(field)]: text});
+    secret.typed[name] = {...secret.typed[name], id: field.form.id.value, [fieldName(field)]: text};
   }
 
-  function typedRestore() {
+  // What the page itself says stays, and what somebody types already; not on a page that Back brings whole. The browser
+  // brings back a text that was sent, too, which has to go: else a tap leaves it again.
+  function typedRestore(isBack) {
     for (const field of typedFields()) {
-      const text = (secret.typed[formName(field.form)] || {})[fieldName(field)];
-      if (text && !(isText(field) && field.value)) {
-        if (!isText(field) && !field.options) {
+      const typed = secret.typed[formName(field.form)] || {};
+      const text = typed[fieldName(field)];
+      if (isText(field) ? text !== undefined && (isBack || !field.defaultValue && field !== document.activeElement) :
+        text) {
+        if (isText(field)) {
+          field.value = text;
+          field.form.id.value = typed.id || field.form.id.value;
+          if (isBack) {
+            field.dispatchEvent(new Event('input')); // to the counter
+          }
+        } else if (!field.options) {
           field.checked = text === field.value;
-        } else if (!field.options || [...field.options].some((one) => one.value === text)) {
+        } else if ([...field.options].some((one) => one.value === text)) {
           field.value = text;
         }
-        const details = field.closest('details');
+        const details = text && field.closest('details');
         if (details) {
           details.open = true;
         }
@@ -726,9 +736,9 @@
     addEventListener('input', () => {
       timer = timer || setTimeout(write, 300);
     });
-    addEventListener('change', ({target}) => {
-      if (!isText(target) && typedFields().includes(target)) {
-        typedPut(target, choiceOf(target));
+    addEventListener('change', ({target: field}) => {
+      if (!isText(field) && typedFields().includes(field)) {
+        typedPut(field, choiceOf(field));
         write();
       }
     });
@@ -737,6 +747,12 @@
       write();
     });
     addEventListener('pagehide', () => timer && write());
+    addEventListener('pageshow', ({persisted: isBack}) => {
+      if (isBack) { // other pages of the tab have written since
+        keptRead();
+      }
+      typedRestore(isBack);
+    });
   }
 
   // Stays open, so that nothing moves under a tap on what is in it.
@@ -808,7 +824,7 @@
   // Fills in the code of a message that was left in this tab, and opens its form. The list leads there.
   function codeFill() {
     const code = byId('code');
-    const known = code && secret.codes[code.form.elements.id.value];
+    const known = code && secret.codes[code.form.id.value];
     if (known && !code.value) {
       code.value = known;
       const help = byId('code-help');
@@ -855,7 +871,7 @@
   languageKeep();
   const left = byId('left');
   if (left || byId('done')) {
-    delete secret.typed[secret.sent];
+    secret.typed[secret.sent] = {text: '', t: '', words: ''};
     if (location.pathname === '/withdraw') {
       codeForget(secret.sent);
     }
@@ -893,12 +909,7 @@
     button.addEventListener('click', newTake);
     document.addEventListener('visibilitychange', () => document.hidden ? liveClose() : liveOpen());
     addEventListener('pagehide', liveClose);
-    addEventListener('pageshow', (event) => {
-      if (event.persisted) { // other pages of the tab have written since
-        keptRead();
-      }
-      liveOpen();
-    });
+    addEventListener('pageshow', liveOpen);
     liveOpen();
   }
 })();
