@@ -187,6 +187,7 @@ struct service {
         int64_t monotonic_ms; /* the monotonic clock at that time */
         /* the log has a line about a jump that waits for confirmation */
         bool waiting;
+        bool behind; /* the log says that the system's clock is behind, and it still is */
     } told;
 
     /* upkeep.c */

@@ -66,6 +66,17 @@ static void tell_waiting(struct service *service, int64_t now_ms)
     }
 }
 
+/* One line, until the system's clock has caught up. */
+static void tell_behind(struct service *service, int64_t behind_ms)
+{
+    if (behind_ms > STEP_MS && !service->told.behind) {
+        log_warning("the system's clock is %" PRId64 " s behind the store's, which runs on: "
+                    "messages get their times and expire by the store's",
+                    behind_ms / 1000);
+    }
+    service->told.behind = behind_ms > STEP_MS || (service->told.behind && behind_ms > 0);
+}
+
 /* Returns whether the clock was set forward since it was told last. */
 static bool tell_clock(struct service *service)
 {
@@ -81,6 +92,7 @@ static bool tell_clock(struct service *service)
     if (clock->waiting != service->told.waiting) {
         tell_waiting(service, now_ms);
     }
+    tell_behind(service, now_ms - clock->wall_ms);
     service->told.now_ms = now_ms;
     service->told.monotonic_ms = clock->monotonic_ms;
     return forward_ms > STEP_MS;

@@ -363,7 +363,10 @@ void session_respond(struct requester *client, const struct hearsay_response *re
         session_fail(session); /* otherwise the client would wait for this answer for ever */
         return;
     }
-    if (response->kind == HEARSAY_RESPONSE_ERROR && response->id != 0) { /* 0: of the connection */
+    /* Not an error of the connection (id 0), nor a bridge that may ask again for what is being made. */
+    if (response->kind == HEARSAY_RESPONSE_ERROR && response->id != 0 &&
+        (response->error.code != HEARSAY_CODE_RATE_LIMITED || !client->is_bridge ||
+         client->is_over_rate)) {
         refusals_note(&all->refusals, response->error.code, loop_now_ms(all->loop));
     }
     session_mark_dirty(session);

@@ -586,6 +586,16 @@ def test_groups_cover_each_message(world, rng):
     assert not phone.call(pb.Summary(host="lobby")).groups
 
 
+def test_ask_again_is_no_refusal_by_limits(world, rng):
+    """A bridge whose groups are being made is told to ask again: no rate of anybody, and no alert for the operator."""
+    bridge, served, phone = world
+    phone.pipeline([wire.deposit_of(rng, [f"topic:w{n}"], host="lobby") for n in range(300)])
+    assert "being made; ask again" in served.refused(pb.Summary(host="lobby", groups=32)).error.message
+    with bridge.daemon.administrator() as operator:
+        figures = {one.name: one.value for one in operator.call(pb.Stats()).figures}
+    assert figures["refused/rate_limited/requests_total"] == 0
+
+
 def test_groups_are_for_bridges(world):
     """A phone is refused; the rest of a summary is told to everybody."""
     bridge, served, phone = world

@@ -227,6 +227,19 @@ def test_a_filter_of_another_profile(make_daemon, rng):
     assert code == 1 and json.loads(out)["skipped"] == 1 and 'needs the "profile"' in err
 
 
+def test_messages_of_a_host_go_to_another_one(make_daemon, tmp_path):
+    """As docs/operations/backup.md says it, without a tool that changes the lines."""
+    old, new = (cli_runner.of_daemon(daemon, daemon.socket_path) for daemon in (
+        make_daemon(f"[host {host}]\nhere = place:lobby\n") for host in ("lobby", "bar")))
+    old.ok("deposit", "--topic", "tea", "a text")
+    (tmp_path / "lobby.jsonl").write_text(old.ok("export", "--host", "lobby"), encoding="utf-8")
+    code, _, err = new.run("import", str(tmp_path / "lobby.jsonl"))
+    assert code == 1 and 'line 1: the server has no host "lobby"; --host NAME' in err, err
+    assert new.run("query", "--topic", "tea")[0] == 1
+    new.ok("import", "--host", "bar", str(tmp_path / "lobby.jsonl"))
+    assert "a text" in new.ok("query", "--topic", "tea")
+
+
 def test_one_odd_line_costs_no_other(make_daemon):
     """Lines for another host or of nonsense are named, also exported ones; a mark of UTF-8 in front, a blank line
     with a carriage return, and the half of a line at the end of a file that was cut off cost nothing else."""
@@ -236,6 +249,6 @@ def test_one_odd_line_costs_no_other(make_daemon):
             + json.dumps({"labels": ["topic:a"], "text": "second"}) + "\n" + '{"labels": ["topic:')
     code, out, err = cli_runner.of_daemon(make_daemon()).run("import", "--json", "-", stdin=text)
     assert code == 1 and json.loads(out) == {"deposited": 2, "duplicates": 0, "expired": 0, "skipped": 4}
-    for said in ("line 3: not JSON", "line 4: the server has no such host", "line 5: the server has no such host",
+    for said in ("line 3: not JSON", 'line 4: the server has no host "nowhere"', 'line 5: the server has no host "nowhere"',
                  "line 7: not JSON: premature end of input"):
         assert said in err, err

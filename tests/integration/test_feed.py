@@ -426,7 +426,9 @@ def test_an_operators_word_from_elsewhere(make_bridge, rng):  # noqa: F811
         phone.call(deposit)
         [change] = changes(client)
         change.message.state = 4
+        change.decision.CopyFrom(pb.DecisionId(store_id=bytes.fromhex("1a2b3c4d") * 4, number=1))
         assert apply(client, [change], pb.AS_OPERATOR).changed == 1
+        change.ClearField("decision")
         assert phone.refused(pb.Get(id=deposit.id)).code == "NOT_FOUND"
         change.message.state = 1
         change.message.filter = wire.filter_of(["topic:other"])  # the stored one counts
@@ -440,9 +442,10 @@ def test_an_operators_word_from_elsewhere(make_bridge, rng):  # noqa: F811
         assert phone.refused(pb.Get(id=deposit.id)).code == "REMOVED"
         assert phone.refused(wire.deposit_of(rng, LABELS)).code == "FORBIDDEN"
         decisions = operator.call(pb.Decisions()).decisions
-        assert [d.act for d in decisions] == ["hide", "restore", "remove", "accept"]
+        assert [d.act for d in decisions] == ["hide", "restore", "remove", "accept-closed"]
         assert {d.uid for d in decisions} == {2**32 - 1}  # the hub, not root, whose number is 0
-        assert " hub  hide" in cli_runner.of_daemon(bridge.daemon, bridge.daemon.socket_path).ok("admin", "log")
+        log = cli_runner.of_daemon(bridge.daemon, bridge.daemon.socket_path).ok("admin", "log")
+        assert f" hub  hide {deposit.id.hex()}: decided at the reader whose store is 1a2b3c4d\n" in log, log
 
 
 def test_conflicts_are_left_out(make_bridge, rng):  # noqa: F811

@@ -359,6 +359,42 @@ def test_an_access_point_comes_and_goes_by_a_reload(hub):
     wait_until(lambda: connects(hub, "ap2") and not any_connects(hub, "late"), "the end of the new one")
 
 
+def test_a_stolen_certificate_needs_another_name(hub):
+    """The servers know a certificate by its name alone: one that was taken out works again with a line of its name."""
+    hosts = pathlib.Path(hub.keys, "hosts.txt")
+    shutil.copy(os.path.join(hub.directory, "hosts.txt"), hosts)
+    before = hosts.read_text(encoding="ascii")
+    done = add(hub, "cafe", "campus")
+    assert done.returncode == 0 and "warning" not in done.stderr, done
+    assert "warning" not in add(hub, "cafe", "campus").stderr  # its line is there: nothing comes back
+    for end in ("pem", "key"):
+        shutil.copy(os.path.join(hub.keys, f"cafe.{end}"), os.path.join(hub.keys, f"thief.{end}"))
+    hosts.write_text(before, encoding="ascii")  # taken out, as docs/hub.md says
+    done = add(hub, "cafe", "campus")
+    assert done.returncode == 0 and "cafe has a certificate already, and no line" in done.stderr, done
+    for end in ("pem", "key"):
+        os.remove(os.path.join(hub.keys, f"cafe.{end}"))
+    hosts.write_text(before, encoding="ascii")
+    done = add(hub, "cafe", "campus")  # a new key does not help
+    assert done.returncode == 0 and "an earlier certificate of cafe is as good as this one" in done.stderr, done
+
+    def reload_until(check, what):
+        for _ in range(2):
+            for node in hub.nodes.values():
+                node.reload()
+        wait_until(check, what)
+    reload_until(lambda: connects(hub, "thief") and connects(hub, "cafe"), "what the warning warns of")
+    hosts.write_text(before, encoding="ascii")
+    done = add(hub, "cafe2,cafe", "campus")  # as docs/bridge.md advises: the host stays, its certificate has a new name
+    assert done.returncode == 0 and "warning" not in done.stderr, done
+    reload_until(lambda: connects(hub, "cafe2") and not any_connects(hub, "thief"), "the end of the thief")
+    with hub.connect("cafe2") as new:
+        wait_answered(hub, new, f"h.{shard_of('cafe')}.cafe.01", "an acknowledgement for the host")
+    hosts.write_text(before, encoding="ascii")
+    assert hub.setup("--write", hub.keys, "--hosts", str(hosts))[0] == 0
+    reload_until(lambda: not any_connects(hub, "cafe2"), "the hub as it was")
+
+
 def any_connects(hub, name):
     try:
         hub.connect(name).close()

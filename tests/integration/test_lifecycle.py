@@ -68,6 +68,28 @@ def test_clock_does_not_run_backwards_over_a_restart(make_daemon, rng):
         assert client.call(pb.Ping()).now_ms >= last
 
 
+def test_a_clock_that_is_behind_is_told(make_daemon, clock, rng):
+    """Once, by a start and where it is found: messages live on by the store's clock."""
+    if clock.is_fixed:
+        pytest.skip("the clock cannot be moved here")
+    daemon = make_daemon(env=clock.environment())
+    with daemon.client() as client:
+        stored = client.call(deposit(rng))
+        assert "behind the store's" not in daemon.log_text()
+        clock.move(-7200, only_wall=True)  # somebody sets it wrong
+        client.call(deposit(rng))
+        daemon.wait_log(r"warning: the system's clock is 7\d\d\d s behind the store's")
+        clock.move(30)
+        client.call(deposit(rng))
+    assert daemon.log_text().count("behind the store's") == 1
+    daemon.restart()
+    with daemon.client() as client:
+        assert client.call(pb.Ping()).now_ms >= stored.deposited_ms
+        clock.move(30)
+        client.call(pb.Ping())
+    assert daemon.log_text().count("behind the store's") == 1, daemon.log_text()  # of the new start
+
+
 # --- rest -----------------------------------------------------------------------------------------
 
 

@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 import urllib.parse
 
 import pytest
@@ -22,7 +23,7 @@ import conftest
 import hearsay_wire as wire
 import web_runner
 from hearsay_wire import pb
-from test_gateway import GATEWAY, open_folder  # noqa: F401 (a fixture)
+from test_gateway import GATEWAY, acting_as, open_folder  # noqa: F401 (a fixture)
 from test_moderation import From, daemon_with, leave
 from test_service import LAUNCHER, needs_systemd
 from web_runner import USER
@@ -733,9 +734,10 @@ def test_bans(make_desk, rng):
         assert desk.press(v="bans", do="unban", what=wrong).status == 200
 
 
-def test_decisions(make_desk, rng):
-    """What the page and the commands did, the newest first, in pages."""
-    desk = make_desk()
+def test_decisions(make_desk, open_folder, rng):  # noqa: F811
+    """What the page, the commands and the hub did, the newest first, in pages."""
+    bridge = os.path.join(open_folder, "bridge.sock")
+    desk = make_desk(f"listen = {bridge} bridge\nbridge_user = {GATEWAY.pw_name}\n[host default]\nreplicate = yes\n")
     message = leave_text(desk, rng, "a rude word")
     report(desk, message, "HARASSMENT")
     desk.log_in()
@@ -743,7 +745,13 @@ def test_decisions(make_desk, rng):
     desk.press(do="accept", mode="closed")
     with desk.daemon.administrator() as operator:
         operator.call(pb.Notice(text="Hello"))
+    closed = pb.Change(rule=pb.RuleState(kind=3, number=1, created_ms=int(time.time() * 1000)),
+                       decision=pb.DecisionId(store_id=b"\x1a" * 16, number=1))
+    with acting_as(GATEWAY.pw_uid), wire.Client(bridge) as client:
+        client.call(pb.Apply(changes=[closed], **{"as": pb.AS_OPERATOR}))
     page = desk.look(view="log").text
+    assert page.index("New messages: review") < page.index("from the hub, by an operator elsewhere") < \
+        page.index("decided at the reader whose store is 1a1a1a1a") < page.index("Notice put up")
     assert page.index("Notice put up") < page.index("New messages: closed") < page.index("Hidden")
     assert "by a command of user" in page and "on this page" in page and message.hex() in page
     assert "&lt;again&gt;" in page and "It is advertising" in page and "1 report" in page

@@ -266,6 +266,21 @@ def test_database_of_another_version(make_daemon, rng, by, says):
     assert digest(database(daemon)) == before
 
 
+@pytest.mark.parametrize("package", ["hearsayd", "hearsay-bridge"])
+def test_a_purge_removes_the_state_of_its_program(tmp_path, package):
+    """And nothing else: not what the operator has put into /etc/hearsay, and not the state of the other program."""
+    folders = {"hearsayd": "var/lib/hearsay", "hearsay-bridge": "var/lib/hearsay-bridge"}
+    for name in (*folders.values(), "etc/hearsay"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "file").touch()
+    text = (SOURCE / f"packaging/debian/{package}.postrm").read_text(encoding="utf-8")
+    for action in ("remove", "purge"):
+        subprocess.run(["sh", "-c", text.replace(" /", f" {tmp_path}/"), "postrm", action], check=True)
+        assert {other for other, folder in folders.items() if not (tmp_path / folder).exists()} == \
+            ({package} if action == "purge" else set())
+    assert (tmp_path / "etc/hearsay/file").exists()
+
+
 def run_preinst(daemon, schema, action="upgrade", package="hearsayd"):
     """Debian's package of a hearsayd that reads `schema`: what it says, or nothing if it goes on."""
     with open(SOURCE / f"packaging/debian/{package}.preinst", encoding="utf-8") as script:

@@ -54,6 +54,7 @@ static void write_others(struct html *html, const struct desk *desk)
                                                  .kind = (enum hearsay_report_kind)i,
                                                  .reports = (uint32_t)i,
                                                  .reason = EVIL_TEXT,
+                                                 .uid = i == 1 ? HEARSAY_UID_HUB : 0,
                                                  .web = i % 2 == 0};
     }
     decisions[0].id = hearsay_bytes(zero_id, sizeof(zero_id));

@@ -10,6 +10,7 @@
 #endif
 
 #include "client/bridge/main/program.h"
+#include "daemon/system/privilege.h"
 
 /*
  * All threads share one heap. glibc gives each thread of libnats and libuv a heap of its own, and
@@ -72,8 +73,15 @@ static int carry_out(const struct bridge_options *options, const struct bridge_c
 /* What --check-config checks besides, as settings_program.check. */
 static int check_config(void *config, FILE *out, char *out_reason)
 {
-    (void)out;
-    return program_check(config, out_reason);
+    int rc = program_check(config, out_reason);
+
+    if (rc == 0 && privilege_is_root()) {
+        (void)fputs("hearsay-bridge: warning: root has opened `cert`, `key` and `ca`, which the "
+                    "user of the service may be unable to read: start the service once, then "
+                    "check again, or set `user`\n",
+                    out);
+    }
+    return rc;
 }
 
 int main(int argc, char **argv)

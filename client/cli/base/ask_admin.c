@@ -46,8 +46,8 @@ static int find_socket(const struct cli *cli, char out[PLACE_PATH_BYTES])
     cli_complain(
         cli,
         "no daemon's socket is found: " SHARED_SOCKET ", " PACKAGE_SOCKET " and %s are not "
-        "there, or not for you to see. Is hearsayd running, and are you its user, root, or "
-        "in its admin_group? Name another socket with --server or HEARSAY_ADMIN",
+        "there, or not for you to see. Is hearsayd running, and are you its user, root (`sudo "
+        "hearsay ...`), or in its admin_group? Name another socket with --server or HEARSAY_ADMIN",
         own[0] != '\0' ? own : "one in your state directory");
     return CLI_CONNECTION;
 }

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/cli/base/cli.h"
 
+#include <errno.h>
+#include <grp.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* Returns whether the options ask for TLS. */
 static bool is_wanted(const struct cli *cli)
@@ -130,6 +134,27 @@ static int connect_found(struct cli *cli)
     return CLI_CONNECTION;
 }
 
+/* Whether the server is a Unix socket that this user may not use; if so, tells who may. */
+static bool tell_of_rights(const struct cli *cli)
+{
+    struct stat info;
+
+    if (stat(cli->server, &info) != 0 || !S_ISSOCK(info.st_mode) ||
+        access(cli->server, W_OK) == 0 || errno != EACCES) {
+        return false;
+    }
+    const struct group *group = (info.st_mode & S_IWGRP) != 0 ? getgrgid(info.st_gid) : NULL;
+    if (group != NULL) {
+        cli_complain(cli,
+                     "%s is for its user, root and the group %s: `sudo usermod -aG %s $USER` and "
+                     "a new login, or `sudo hearsay ...`",
+                     cli->server, group->gr_name, group->gr_name);
+    } else {
+        cli_complain(cli, "%s is for its user and root: `sudo hearsay ...`", cli->server);
+    }
+    return true;
+}
+
 int connect_server(struct cli *cli)
 {
     struct hearsay_error error;
@@ -142,6 +167,9 @@ int connect_server(struct cli *cli)
     int status = connect_resuming(cli, NULL, 0, &cli->connection, &error);
     if (status == HEARSAY_OK) {
         return CLI_DONE;
+    }
+    if (status == HEARSAY_ERR_CONNECT && tell_of_rights(cli)) {
+        return CLI_CONNECTION;
     }
     if (status == HEARSAY_ERR_CONNECT) {
         cli_complain(cli, "%s (is hearsayd running there? --server says where to look)",

@@ -161,7 +161,7 @@ const struct cli_command command_admin_log = {
     .summary = "show what operators have decided, the newest last",
     .arguments = "[OPTION]...",
     .details =
-        "When, who (a user id, or web), what, about which message, how many reports it had,\n"
+        "When, who (a user id, web or hub), what, about which message, how many reports it had,\n"
         "and why; of a ban, its handle. It has no text and no address of a guest.\n"
         "moderation_log_keep in hearsayd's configuration says how long a line stays.\n",
     .examples = "  hearsay admin log\n"

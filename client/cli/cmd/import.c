@@ -220,7 +220,11 @@ static enum pump_verdict submit_record(struct import *import, struct pump_item *
     const struct hearsay_host *host = hearsay_find_host(import->cli->connection, name);
     /* What --host names, all lines lack: the answer to the first ends the import. */
     if (host == NULL && (!record->has_filter || import->options->host == NULL)) {
-        return import_skip(import, item, "the server has no such host");
+        char why[160];
+        (void)snprintf(why, sizeof(why),
+                       "the server has no host \"%.64s\"; --host NAME imports all lines to NAME",
+                       name);
+        return import_skip(import, item, why);
     }
     if (!record->has_filter) {
         enum pump_verdict verdict = encode_record(import, item, host, record);

@@ -233,8 +233,8 @@ static void write_decision(struct html *html, const struct desk *desk,
     html_raw(html, "</b>\n");
     write_ago(html, desk, decision->time_ms);
     html_raw(html, "<span>");
-    if (decision->web) {
-        desk_words(html, desk, "moderate.by_page");
+    if (decision->web || decision->uid == HEARSAY_UID_HUB) {
+        desk_words(html, desk, decision->web ? "moderate.by_page" : "moderate.by_hub");
     } else {
         (void)snprintf(value, sizeof(value), "%u", (unsigned)decision->uid);
         lang_write(html, desk->lang, "moderate.by_command", value);

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+
+#include <sodium.h>
 
 #include "core/base/expiry.h"
 #include "core/base/label.h"
 #include "daemon/handler/bridge/apply.h"
+
+enum { STORE_BYTES = 4 }; /* of the id of a reader's store, as a line of the log shows it */
 
 static const char text_plain[] = "text/plain";
 
@@ -290,10 +295,11 @@ static void fill_decision(struct apply_item *item, const struct hearsay_change *
     static const char *const rule_acts[][2] = {
         [PERSIST_BAN_PAYLOAD] = {"ban", "unban"},
         [PERSIST_BAN_FILTER] = {"ban", "unban"},
-        [PERSIST_ACCEPT] = {"accept", "accept-auto"},
+        [PERSIST_ACCEPT] = {"accept-", "accept-auto"},
         [PERSIST_NOTICE] = {"notice", "unnotice"},
     };
     struct persist_decision *decision = &item->decision;
+    char store[2 * STORE_BYTES + 1];
     const char *act = change->has_gone   ? "remove"
                       : change->has_rule ? rule_acts[change->rule.kind][change->rule.dropped]
                       : change->message.state == PERSIST_WITHHELD ? "hide"
@@ -305,7 +311,14 @@ static void fill_decision(struct apply_item *item, const struct hearsay_change *
         .has_id = !change->has_rule,
         .uid = LIMIT_UID_HUB, /* the bridge's user has decided nothing */
     };
-    msg_text_copy(decision->act, sizeof(decision->act), act, strlen(act));
+    (void)snprintf(decision->act, sizeof(decision->act), "%s%s", act,
+                   strcmp(act, "accept-") == 0 ? accept_name((enum accept)change->rule.number)
+                                               : "");
+    if (change->has_decision) { /* who decided stands in the reader's own list */
+        (void)sodium_bin2hex(store, sizeof(store), change->decision.store_id.data, STORE_BYTES);
+        (void)snprintf(decision->reason, sizeof(decision->reason),
+                       "decided at the reader whose store is %s", store);
+    }
     memcpy(decision->id, item->op.message.id, MESSAGE_ID_BYTES);
     item->op.decision = decision;
 }
