@@ -92,6 +92,7 @@ enum page_notice {
     PAGE_LIMITED,   /* 429: wait `seconds` */
     PAGE_AWAY,      /* 503: hearsayd is away */
     PAGE_FULL,      /* 507: the board is full until `until_ms` */
+    PAGE_ANSWERS,   /* 507: the message takes no more answers, of this sender or of all */
     PAGE_CLOSED,    /* closed until `until_ms` */
     PAGE_REFUSED,   /* any other error, with the sentence of hearsayd */
     PAGE_WRONG_CODE

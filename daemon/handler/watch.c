@@ -44,6 +44,12 @@ static bool check_watch(const struct ask *ask)
     } else if (query->exclude_count > 0) {
         field = "query.exclude";
         sentence = "a watch excludes nothing: each message comes once; use after_seq";
+    } else if (query->wait_ms != LIMIT_WAIT_MS_DEFAULT) {
+        field = "query.wait_ms";
+        sentence = "a watch sees one host and waits for no others; leave wait_ms out";
+    } else if (query->max_staleness_ms != UINT64_MAX) {
+        field = "query.max_staleness_ms";
+        sentence = "a watch sees one host and asks no others; leave max_staleness_ms out";
     }
     if (field != NULL) {
         ask_refuse(ask, HEARSAY_CODE_INVALID, field, "%s", sentence);

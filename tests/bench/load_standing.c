@@ -63,6 +63,8 @@ static int add_watch(const struct load_standing *standing, size_t i, struct byte
                         .order = HEARSAY_ORDER_SIMILARITY,
                         .scope = HEARSAY_SCOPE_HERE,
                         .with_payload = true,
+                        .wait_ms = LIMIT_WAIT_MS_DEFAULT,
+                        .max_staleness_ms = UINT64_MAX,
                     },
                 .after_seq = UINT64_MAX,
             },

@@ -109,6 +109,11 @@ def test_every_figure_of_the_bridge_exists_and_is_described(of_bridge):
     assert sorted(described) == sorted(offered)
 
 
+def test_the_dashboard_shows_what_alerts_of_the_bridge_go_by():
+    found, shown = (set(re.findall(r"\bhearsay_bridge_[a-z_]+", read(file))) for file in (RULES, DASHBOARD))
+    assert found and found <= shown
+
+
 def test_every_label_exists(figures):
     """An expression that asks for another value finds nothing, and no alert fires."""
     text = " ".join([read(RULES), *expressions()])

@@ -242,6 +242,8 @@ def test_payloads_from_storage(make_daemon, rng, cache):
         ({"until_ms": 1}, "query.until_ms"),
         ({"order": pb.TIME}, "query.order"),
         ({"exclude": [pb.Slice(bits=b"\0", hashes=1)]}, "query.exclude"),
+        ({"wait_ms": 500}, "query.wait_ms"),
+        ({"max_staleness_ms": 0}, "query.max_staleness_ms"),
     ],
 )
 def test_what_a_watch_has_no_use_for(daemon, fields, field):

@@ -105,14 +105,16 @@ class World:
             except Exception as error:  # pylint: disable=broad-except
                 failed.append(error)
         worker = threading.Thread(target=run, daemon=True)
-        if load != "idle":
-            worker.start()
-            wait_until(lambda: len(known ^ set(self.alive)) > 3 or not worker.is_alive(), "some work")
-        yield
-        stop.set()
-        if load != "idle":
-            worker.join(PATIENCE)
-            assert not worker.is_alive()
+        try:
+            if load != "idle":
+                worker.start()
+                wait_until(lambda: len(known ^ set(self.alive)) > 3 or not worker.is_alive(), "some work")
+            yield
+        finally:
+            stop.set()
+            if load != "idle":
+                worker.join(PATIENCE)
+        assert not worker.is_alive()
         assert not failed, failed
 
     def wipe_owner(self):
@@ -227,6 +229,19 @@ def world(module_daemons, request):  # noqa: F811
         with request.config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
             print(f"\n{made.times_text()}")
         made.remove()
+
+
+def test_work_ends_where_its_test_fails():
+    world = World.__new__(World)
+    world.alive, ended = {}, []
+
+    def work(_load, stop):
+        world.alive.update({number: b"" for number in range(4)})
+        ended.append(stop.wait(PATIENCE))
+    world.work = work
+    with pytest.raises(ZeroDivisionError), world.under("deposits"):
+        raise ZeroDivisionError
+    assert ended == [True]
 
 
 @pytest.mark.parametrize("load", LOADS)

@@ -159,6 +159,12 @@ TEST(a_watch_takes_absent_values)
     request.watch.query = query;
     request.watch.query.order = HEARSAY_ORDER_TIME;
     expect_refused(fixture, &request, "query.order");
+    request.watch.query = query;
+    request.watch.query.wait_ms = LIMIT_WAIT_MS_DEFAULT + 1;
+    expect_refused(fixture, &request, "query.wait_ms");
+    request.watch.query = query;
+    request.watch.query.max_staleness_ms = 0;
+    expect_refused(fixture, &request, "query.max_staleness_ms");
     handler_fixture_free(fixture);
 }
 

@@ -212,6 +212,11 @@ TEST_WITH(an_answer_to_nothing_has_no_form, web_route_setup, NULL)
     }
     web_route.board.outcome = BOARD_FULL;
     assert_int_equal(web_route_post("/leave", answer), 507);
+    assert_int_equal(web_route.shown.notice, PAGE_FULL);
+    assert_true(web_route.shown.has_form);
+    (void)strcpy(web_route.board.error.field, "answers"); /* it is the message that is full */
+    assert_int_equal(web_route_post("/leave", answer), 507);
+    assert_int_equal(web_route.shown.notice, PAGE_ANSWERS);
     assert_true(web_route.shown.has_form);
 }
 

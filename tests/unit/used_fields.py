@@ -17,6 +17,7 @@ field that has the name of another one, is checked before.
 """
 import argparse
 import concurrent.futures
+import functools
 import importlib.util
 import json
 import os
@@ -32,6 +33,8 @@ DAEMON = "daemon/**/*.c"  # these two without the folders of TABLES
 CLIENTS = "client/**/*.c"
 HANDLER = "daemon/handler/query*.c"
 COMMAND = "client/cli/cmd/query*.c"
+ASKED = "daemon/handler/query_ask.c"  # write_query: the query of which a bridge asks other hosts
+WATCH = "daemon/handler/watch.c"  # what it cannot meet it refuses
 TABLES = {  # the folder with config.h and table.c -> the structs of its keys by macro, "" for the other macros
     "daemon/config": {"HOST_KEY": "config_host", "": "config"},
     "client/web/setup": {"": "web_config"},
@@ -44,6 +47,8 @@ PLACES = (
     (CLIENTS, (EVERY, "web_config", "bridge_config", "bridge_host", "bridge_hood")),
     (HANDLER, QUERY),
     (COMMAND, QUERY),
+    (ASKED, QUERY[:1]),
+    (WATCH, QUERY[:1]),
 )
 NOT_USED = {
     (DAEMON, "config.log_bytes"): "config_log_bytes goes by it",
@@ -51,12 +56,16 @@ NOT_USED = {
     (CLIENTS, "web_config.guests"): "the file is read while the configuration is",
     (CLIENTS, "web_config.rules"): "web_config_rules chooses among them",
     (DAEMON, "Answered.error"): "who asked is told only how many peers were silent",
+    (CLIENTS, "Applied.changed"): "a bridge goes by what was left out; tests see by it that nothing was new",
     (CLIENTS, "Applied.conflicts"): "hearsayd counts them among its own figures",
     (CLIENTS, "DecisionId.time_ms"): "a bridge passes the id of a decision on and does not look into it",
     (CLIENTS, "Error.versions"): "the text of the error says them",
     (CLIENTS, "HereChanged.labels"): "a client asks for the labels anew, because the request also has names of places",
     (CLIENTS, "Limits.*"): "libhearsay gives them to programs as they are, and its own clients need only some",
     (CLIENTS, "Summary.epoch"): "no client of this tree asks about an epoch that has ended",
+    (ASKED, "Query.answers"): "answers are at the host of the message",
+    (ASKED, "Query.wait_ms"): "daemon/watch/asks.c sets what is left of it when the query is pushed",
+    (WATCH, "Query.exclude"): "exclude_count says that there is none",
     (COMMAND, "Query.answers"): "hearsay get --answers asks with it",
     (COMMAND, "Query.exclude"): "hearsay_seen_exclude of libhearsay sets it",
     (COMMAND, "Query.floor"): "only a bridge asks with it",
@@ -136,7 +145,7 @@ class Fields:
     def used_by(self, commands, wanted):
         """Those of the wanted fields that the sources of the commands use."""
         left, found = set(wanted), True
-        while found:
+        while found and left:
             with tempfile.TemporaryDirectory() as folder:
                 for name in self.headers:
                     header = pathlib.Path(folder) / name
@@ -144,10 +153,19 @@ class Fields:
                     header.write_text("\n".join(self.header(name, left)) + "\n", encoding="utf-8")
                 with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
                     said = list(pool.map(lambda command: compile_one(command, folder), commands))
-            commands = [command for command, text in zip(commands, said) if text]  # the others use none
             found = {name for text in said for name in self.named_by(text)} & left
             left -= found
+            names = re.compile(rf"\b({'|'.join(own for (_, own), name in self.members.items() if name in left)})\b")
+            commands = [command for command, text in zip(commands, said)  # the others use none
+                        if text and names.search(read_with_macros(command[2]))]
         return set(wanted) - left
+
+
+@functools.cache
+def read_with_macros(source):
+    """The source, and the macros of the headers of its folder."""
+    headers = "".join(path.read_text(encoding="utf-8") for path in source.parent.glob("*.h"))
+    return source.read_text(encoding="utf-8") + "".join(re.findall(r"#define(?:[^\n]*\\\n)*[^\n]*\n", headers))
 
 
 def compile_one(command, folder):
@@ -165,6 +183,7 @@ def read_commands(build):
         source = (build / entry["file"]).resolve()
         arguments = shlex.split(re.sub(r" -(?:MD|c)\b| -(?:M[QF]|o) \S+", "", entry["command"]))
         if ROOT in source.parents:
+            arguments = arguments[pathlib.Path(arguments[0]).name == "ccache":]  # it costs as much as the compiler
             commands[source] = ([part for part in arguments if part != entry["file"]], build, source)
     return commands
 

@@ -354,6 +354,7 @@ ERROR(away, .notice = PAGE_AWAY)
 ERROR(full, .notice = PAGE_FULL, .until_ms = PAGES_NOW_MS + 90 * PAGES_MIN_MS)
 ERROR(full_days, .notice = PAGE_FULL, .until_ms = PAGES_NOW_MS + 3 * 24 * 60 * PAGES_MIN_MS)
 ERROR(full_unknown, .notice = PAGE_FULL)
+ERROR(answers, .notice = PAGE_ANSWERS)
 ERROR(refused, .notice = PAGE_REFUSED, .sentence = values->sentence)
 
 static void write_error_answer(struct html *html, const struct page *page,
@@ -521,6 +522,7 @@ const struct web_pages_sample web_pages_samples[] = {
     {"error-full", write_error_full, true, false},
     {"error-full-days", write_error_full_days, true, false},
     {"error-full-unknown", write_error_full_unknown, true, false},
+    {"error-answers", write_error_answers, true, false},
     {"error-refused", write_error_refused, true, false},
     {"error-closed", write_error_closed, true, false},
     {"error-gone", write_error_gone, false, false},

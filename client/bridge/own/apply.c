@@ -188,7 +188,6 @@ bool apply_take_reply(struct apply *apply, const struct hearsay_reply *reply)
     }
     apply->ticket = 0;
     if (reply->response.kind == HEARSAY_RESPONSE_APPLIED) {
-        apply->applied += reply->response.applied.changed;
         count_no_room(apply, job, reply->response.applied.no_room);
         job->begin += job->span;
         job->span *= 2;

@@ -496,7 +496,6 @@ void host_read_figures(const struct host *host, struct host_figures *out)
         .waiting = publish_waiting(host->publish),
         .rewinds = claim->rewinds,
         .restored = host->restore.states,
-        .applied = host->apply.applied,
         .refused = host->apply.refused,
         .digests_different = host->compare.different_total,
         .failures = claim->failures + publish_failures(host->publish),

@@ -32,7 +32,6 @@ struct apply {
     struct apply_job *last;
     size_t count;
     uint64_t ticket; /* of the first job; 0: not sent */
-    uint64_t applied;
     uint64_t refused; /* changes that were left out, and requests that failed */
     uint64_t no_room; /* messages that hearsayd had no room for: not applied, and not in refused */
     struct log_gate gate;
@@ -393,7 +392,6 @@ struct host_figures {
     size_t waiting; /* sent, and not acknowledged */
     uint64_t rewinds;
     uint64_t restored;
-    uint64_t applied;
     uint64_t refused;
     uint64_t digests_different;
     uint64_t failures;            /* heads and states that the hub did not store, ever */

@@ -118,6 +118,8 @@ static void full_write(struct html *html, const struct page *page, int64_t until
 static const char *notice_key(enum page_notice notice)
 {
     switch (notice) {
+    case PAGE_ANSWERS:
+        return "error.answers";
     case PAGE_EXPIRED:
         return "error.expired";
     case PAGE_GONE:

@@ -419,7 +419,10 @@ struct visit_failure visit_failure_of(const struct visit *visit, const struct bo
     };
     struct visit_failure failure = rows[reply->outcome];
 
-    if (reply->outcome == BOARD_LIMITED) {
+    if (reply->outcome == BOARD_FULL && reply->error != NULL &&
+        strcmp(reply->error->field, "answers") == 0) {
+        failure.error.notice = PAGE_ANSWERS;
+    } else if (reply->outcome == BOARD_LIMITED) {
         failure.error.seconds = seconds_of(reply->error != NULL ? reply->error->retry_after_ms : 0);
     } else if (reply->outcome == BOARD_CLOSED || reply->outcome == BOARD_FULL) {
         failure.error.until_ms = until_of(visit, reply);
