@@ -725,31 +725,32 @@
     }
   }
 
+  let typedTimer = 0;
+
+  function typedWrite() {
+    typedTimer = 0;
+    for (const field of typedFields().filter(isText)) {
+      typedPut(field, field.value);
+    }
+    keptWrite();
+  }
+
   function typedStart() {
     typedRestore();
-    let timer = 0;
-    const write = () => {
-      clearTimeout(timer);
-      timer = 0;
-      for (const field of typedFields().filter(isText)) {
-        typedPut(field, field.value);
-      }
-      keptWrite();
-    };
     addEventListener('input', () => {
-      timer = timer || setTimeout(write, 300);
+      typedTimer = typedTimer || setTimeout(typedWrite, 300);
     });
     addEventListener('change', ({target: field}) => {
       if (!isText(field) && typedFields().includes(field)) {
         typedPut(field, choiceOf(field));
-        write();
+        typedWrite();
       }
     });
     addEventListener('submit', (event) => {
       secret.sent = formName(event.target);
-      write();
+      typedWrite();
     });
-    addEventListener('pagehide', () => timer && write());
+    addEventListener('pagehide', () => typedTimer && typedWrite());
     addEventListener('pageshow', ({persisted: isBack}) => {
       if (isBack) { // other pages of the tab have written since
         keptRead();
@@ -782,6 +783,7 @@
       other.append(label, copy);
     }
     if (closes) {
+      typedWrite(); // also what was typed a moment ago
       other.setAttribute('role', 'alert');
     }
     mine.replaceWith(other);
