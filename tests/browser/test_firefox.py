@@ -121,7 +121,7 @@ def test_leave_and_take_back(guest):
         guest.follow("#messages h3 a")
         guest.tap("#withdraw summary")
         guest.firefox.type("#code", code)
-    assert len(guest.value("#code")) == 26
+    guest.until(lambda: len(guest.value("#code")) == 26, "the code, which the script fills in")
     guest.follow("#withdraw .send")
     guest.see("h1", "Taken back")
 
