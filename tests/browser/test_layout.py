@@ -8,7 +8,7 @@ import statistics
 
 import pytest
 
-from harness import OTHER_NAME, fill_list, tour
+from harness import OTHER_NAME, fill_list, page_path, tour
 
 WIDTHS = (320, 360, 412)
 TARGET = 44  # CSS pixels
@@ -66,6 +66,30 @@ def test_every_page_fits(phone, make_place, faults, script):
             if name != OTHER_NAME:
                 faults.add(f"{name} ({width} px)", phone.run(SMALL_TARGETS, TARGET))
     faults.check()
+
+
+def test_what_lies_over_the_page_leaves_half_of_it(phone, place):
+    """In the largest text, on a small phone, with all that can lie there; and all of that can be reached."""
+    phone.before_each_page("""
+      const slow = setTimeout;
+      window.setTimeout = (act, ms) => slow(act, ms === 10000 ? 100 : ms);""")  # until "Not connected"
+    phone.text_size(32)
+    phone.width(320, height=568)
+    phone.open(place)
+    phone.leave("Who has a ladder?")
+    place.answer(page_path(phone.find("#messages h3 a").get_attribute("href"))[3:], "I have one.", source="127.0.0.9")
+    place.leave("Is there a piano?", source="127.0.0.9")
+    phone.until(lambda: phone.has("#new") and phone.has("#answered"), "what is new")
+    place.stop()
+    phone.until(lambda: "Not connected" in phone.text("#said"), "that the page is not connected")
+    assert phone.find(".news").rect["height"] <= 568 / 2
+    for selector in ("#said", "#new", "#answered"):
+        assert phone.run("""
+          const [element] = arguments;
+          element.scrollIntoView({block: 'end'});
+          const box = element.getBoundingClientRect();
+          return document.elementFromPoint(box.left + 30, box.bottom - 30) === element;""", phone.find(selector)), selector
+    assert phone.run(STICKING_OUT, 320) == []
 
 
 def test_nothing_moves(phone, place):
