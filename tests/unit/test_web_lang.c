@@ -268,7 +268,7 @@ TEST(test_times)
     check_until("en", UINT64_MAX, false, "in 213503982334601 days");
     check_until("de", 86400 * 3, true, "in etwa 3 Tagen");
     check_until("ar", 7200, true, "بعد نحو ساعتين");
-    check_until("fr", 7200, true, "dans environ 2 h");
+    check_until("fr", 7200, true, "dans environ 2\u00a0h"); /* on one line */
     html_init(&html);
     lang_write_with_until(&html, lang_find("en"), "left.goes", 3600, false);
     check_bytes(&html, "It disappears by itself in 1 h.");
