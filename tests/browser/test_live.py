@@ -324,6 +324,9 @@ def test_times_go_on_above_answers(phone, place):
     phone.run("window.ahead = 3 * 3600000 + 1000")
     for which in ("article", "#messages"):
         phone.until(lambda at=which: phone.text(at + " .meta") == "3 h ago, gone in 21 h", which)
+    phone.run("window.ahead = 25 * 3600 * 1000")
+    phone.until(lambda: phone.text("article .meta") == "1 day ago, gone", "the message has gone")
+    assert not phone.has("#messages > li"), "and its answer as well"
 
 
 @pytest.mark.parametrize("storage", [BROKEN_STORAGE, NO_STORAGE], ids=["throws", "is not there"])

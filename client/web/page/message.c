@@ -16,7 +16,9 @@ static void message_write_text(struct html *html, const struct page *page,
                              PAGE_MESSAGE_LINES)) {
         html_raw(html, "<p>\xe2\x80\xa6</p>");
     }
-    html_raw(html, "</div>\n<p class=\"meta\">");
+    html_raw(html, "</div>\n<p class=\"meta\"");
+    html_attribute(html, "data-gone", lang_text(page->lang, "message.gone"));
+    html_raw(html, ">");
     if (page->view->at[0] != '\0') {
         page_write_where(html, page, page->view->at);
     }

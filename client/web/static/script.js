@@ -43,7 +43,7 @@
     try {
       category = '-' + new Intl.PluralRules(lang).select(Math.abs(number));
     } catch (e) { /* an old browser */ }
-    return (text(category) || text('')).replace('{0}', String(number));
+    return (text(category) || text('')).replace('{0}', number);
   }
 
   // --- what this phone knows of this place, until the tab is closed
@@ -225,7 +225,7 @@
       if (age >= 60) {
         left.textContent = agoSay(list.dataset.ago, age);
       }
-      goes.textContent = untilSay(list.dataset.gone, rest);
+      goes.textContent = rest <= 0 ? goes.parentNode.dataset.gone : untilSay(list.dataset.gone, rest);
     }
   }
 
@@ -588,7 +588,7 @@
     if (last) {
       query.set('last', last);
     } else if (isList) {
-      query.set('since', String(Math.round(listAt - 2000))); // what came behind the page
+      query.set('since', Math.round(listAt - 2000)); // what came behind the page
     }
     const mine = source = new EventSource('/events?' + query);
     lostNote();
@@ -657,8 +657,8 @@
       const rest = Math.min(characters, bytes);
       const number = Math.abs(rest);
       const says = limit.getAttribute('data-' + (rest < 0 ? 'over' : 'rest') + (bytes < characters ? '-bytes' : ''))
-        .replace('{0}', number < 1000 ? String(number) : limit.dataset.thousand
-          .replace('{0}', String(Math.floor(number / 1000))).replace('{1}', String(number % 1000).padStart(3, '0')));
+        .replace('{0}', number < 1000 ? number : limit.dataset.thousand
+          .replace('{0}', Math.floor(number / 1000)).replace('{1}', String(number % 1000).padStart(3, '0')));
       limit.textContent = says;
       text.setCustomValidity(rest < 0 ? says : '');
       if (rest < 0) {
