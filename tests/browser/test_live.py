@@ -243,6 +243,15 @@ def test_a_text_that_is_too_long_is_counted(phone, make_place):
             assert f"Please make it shorter. {says}" in re.sub("<[^>]*>", "", answer.text)
 
 
+def test_a_pasted_text_is_not_cut_off(phone, place):
+    """What is too long is counted instead, so that the person decides what goes."""
+    phone.open(place)
+    phone.tap("#text")
+    phone.run("document.execCommand('insertText', false, 'x'.repeat(3000))")
+    assert len(phone.find("#text").get_attribute("value")) == 3000 and phone.text("#limit") == "2,500 too many"
+    assert not phone.run("return document.getElementById('leave').checkValidity()")
+
+
 def test_a_refused_text_stays_marked(phone, place):
     """Blanks are no text. The field, in which the draft stands again, is marked until somebody types."""
     phone.open(place)

@@ -457,7 +457,7 @@
   function itemsCompare(page, next) {
     const newest = !page.querySelector('a[rel=next]') ? 0 : Math.min(...[...next.children].map(itemMs));
     const isFull = next.children.length >= list.children.length;
-    const isByTime = !location.search.includes('o=near');
+    const isByTime = !isAsked('o');
     for (const item of [...list.children]) {
       if (!page.getElementById(item.id) && (!isFull || isByTime && itemMs(item) > newest)) {
         itemRemove(item);
@@ -648,11 +648,14 @@
     if (!text || !limit) {
       return;
     }
+    // At maxlength a browser cuts off what is pasted, without a word. The counter says how much is too much instead.
+    const most = text.maxLength / 2;
+    text.maxLength = 9999;
     // As check_text of route/writing.c counts; a Blob has the bytes of UTF-8. Without data-max-bytes, the
     // characters run out first.
     const update = (event) => {
       const typed = text.value.replace(/[ \t\n]+$/, '');
-      const characters = text.maxLength / 2 - [...typed].length;
+      const characters = most - [...typed].length;
       const bytes = (limit.dataset.maxBytes || Infinity) - new Blob([typed]).size;
       const rest = Math.min(characters, bytes);
       const number = Math.abs(rest);
