@@ -89,6 +89,7 @@ class Guest:
         self.firefox.click("#text")
         self.firefox.type("#text", text)
         self.follow("#leave .send")
+        self.see("#messages > .just" if self.has_script else "#given")  # the script leads to the list
 
 
 @pytest.fixture(params=[False, True], ids=["plain", "script"])
@@ -121,7 +122,7 @@ def test_leave_and_take_back(guest):
         guest.follow("#messages h3 a")
         guest.tap("#withdraw summary")
         guest.firefox.type("#code", code)
-    assert len(guest.value("#code")) == 26
+    guest.until(lambda: len(guest.value("#code")) == 26, "the code, which the script fills in")
     guest.follow("#withdraw .send")
     guest.see("h1", "Taken back")
 
