@@ -89,6 +89,7 @@ class Guest:
         self.firefox.click("#text")
         self.firefox.type("#text", text)
         self.follow("#leave .send")
+        self.see("#messages > .just" if self.has_script else "#given")  # the script leads to the list
 
 
 @pytest.fixture(params=[False, True], ids=["plain", "script"])
