@@ -32,8 +32,7 @@ class Guest:
         self.open("/")
 
     def open(self, path):
-        self.firefox.get(self.place.url(path))
-        self.see("main")
+        self.to_another_page(lambda: self.firefox.get(self.place.url(path)), path)
 
     def all(self, selector):
         found = self.firefox.call("WebDriver:FindElements", using="css selector", value=selector)
@@ -71,9 +70,12 @@ class Guest:
         self.firefox.click(selector)
 
     def follow(self, selector):
-        """To another page."""
+        self.to_another_page(lambda: self.tap(selector), f"behind {selector}")
+
+    def to_another_page(self, act, where):
+        """Of the same address, too."""
         page = self.firefox.find("html")
-        self.tap(selector)
+        act()
 
         def is_gone():
             try:
@@ -82,7 +84,7 @@ class Guest:
                 return True
             return False
 
-        self.until(is_gone, f"another page behind {selector}")
+        self.until(is_gone, f"another page {where}")
         self.see("main")
 
     def leave(self, text):
