@@ -9,6 +9,8 @@ import re
 import sys
 import unicodedata
 
+import sections
+
 try:
     import xxhash
 except ImportError as error:
@@ -84,8 +86,24 @@ def check_halves():
         yield f"{whole} is not the canonical form"
 
 
+def check_exchange():
+    """The example says a profile and labels: its filters are theirs."""
+    profile, labels = rule(r"The host has the profile `([^`]*)`\. .* deposited with the labels\n([^;]*); the query")
+    labels = re.findall(r"`([^`]*)`", labels)
+    stored, asked = re.findall(r'"filter": "(\w*)"', PAGE)
+
+    def hash_label(label):
+        number = xxhash.xxh3_128_intdigest(label)
+        return number % 2**64, number >> 64
+
+    for name, found, its in (("deposit", stored, labels), ("query", asked, labels[:3])):
+        wanted = sections.encode(hash_label, profile, its).to_bytes(64, "little").hex()
+        if found != wanted:
+            yield f"the filter of {its} in the {name} is {wanted} by the page"
+
+
 def main():
-    wrong = [*check_wifi(), *check_topics(), *check_halves()]
+    wrong = [*check_wifi(), *check_topics(), *check_halves(), *check_exchange()]
     print("\n".join(wrong))
     return 1 if wrong else 0
 
