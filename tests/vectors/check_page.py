@@ -102,8 +102,17 @@ def check_exchange():
             yield f"the filter of {its} in the {name} is {wanted} by the page"
 
 
+def check_watch():
+    """What hearsayd refuses in the query of a watch, the page says."""
+    said = re.findall(r"`(\w+)`", rule(r"\n- The fields (`k`.*?) of the query have no meaning in a watch\.")[0])
+    code = (FOLDER.parents[1] / "daemon/handler/watch.c").read_text(encoding="utf-8")
+    refused = re.findall(r'"query\.(\w+)";\n *sentence = "(?!a watch for answers)', code)
+    if sorted(said) != sorted(refused):
+        yield f"a watch takes none of {refused}, and the page says {said}"
+
+
 def main():
-    wrong = [*check_wifi(), *check_topics(), *check_halves(), *check_exchange()]
+    wrong = [*check_wifi(), *check_topics(), *check_halves(), *check_exchange(), *check_watch()]
     print("\n".join(wrong))
     return 1 if wrong else 0
 
