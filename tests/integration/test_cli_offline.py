@@ -142,6 +142,14 @@ def test_manual_has_all_keys_of_import():
     assert set(re.findall(r'"(\w+)"', keys)) - {"payload_base64"} <= {*described}
 
 
+def test_manual_has_all_keys_of_a_result():
+    page = (ROOT / "client/man/hearsay.1").read_text(encoding="utf-8")
+    described = re.findall(r"^\.It (Va .*)", page[page.index(".Ss JSON"):page.index(".Sh ENV")], re.MULTILINE)
+    code = (ROOT / "client/cli/term/out.c").read_text(encoding="utf-8").split("json_t *out_json_result(")[1]
+    assert {"type", "host"} <= set(re.findall(r'&object,\s+"(\w+)"', code)) - {"payload_omitted"} \
+        <= set(re.findall(r"\w+", " ".join(described)))
+
+
 def test_the_manuals_synopsis():
     """Each way to call it begins with the command's name and stands in a line of its own."""
     mandoc = shutil.which("mandoc")
