@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether docs/protocol.md alone is enough to make a label and its hash: the rules are read out of
 the page, carried out, and compared with the vectors."""
+import datetime
 import json
 import math
 import pathlib
@@ -40,6 +41,16 @@ def check_wifi():
         wanted = [f"wifi:{bssid}"] + [f"wifi:{bssid}@{level}" for level in range(2, levels + 1)]
         if case["labels"] != wanted:
             yield f"{case['bssid']} at {strength} dBm makes {wanted} by the page"
+
+
+def check_times():
+    (first,) = rule(r"`time:w5T14`, where w1 is (\w+) \|")
+    for case in BUILDER["times"]:
+        moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=case["unix_ms"] // 1000)
+        day = (moment.weekday() - "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split().index(first)) % 7
+        wanted = [f"time:{moment.year:04}-{moment:%m-%dT%H}", f"time:w{day + 1}T{moment:%H}"]
+        if case["labels"] != wanted:
+            yield f"{case['unix_ms']} ms makes {wanted} by the page"
 
 
 def composed(text):
@@ -112,7 +123,7 @@ def check_watch():
 
 
 def main():
-    wrong = [*check_wifi(), *check_topics(), *check_halves(), *check_exchange(), *check_watch()]
+    wrong = [*check_wifi(), *check_times(), *check_topics(), *check_halves(), *check_exchange(), *check_watch()]
     print("\n".join(wrong))
     return 1 if wrong else 0
 
