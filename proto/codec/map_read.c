@@ -115,6 +115,10 @@ static int map_refuse_size(const struct map_reader *reader, const struct map_fie
     if (field->min == field->max) {
         msg_error_set(reader->error, HEARSAY_CODE_INVALID, NULL,
                       "%s has %zu bytes; it must have %" PRIu64, field->name, size, field->max);
+    } else if (field->max == 0) {
+        msg_error_set(reader->error, HEARSAY_CODE_INVALID, NULL,
+                      "%s has %zu bytes; at least %" PRIu64 " is needed", field->name, size,
+                      field->min);
     } else {
         msg_error_set(reader->error, HEARSAY_CODE_INVALID, NULL,
                       "%s has %zu bytes; %" PRIu64 " to %" PRIu64 " are allowed", field->name, size,

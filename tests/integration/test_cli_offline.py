@@ -134,6 +134,22 @@ def test_manual_has_all_choices():
             assert described.get(option, choices) == choices, (command, option)
 
 
+def test_manual_has_all_keys_of_import():
+    page = (ROOT / "client/man/hearsay.1").read_text(encoding="utf-8")
+    described = re.findall(r"^\.It Va (\w+)", page[page.index(".Ss import"):page.index(".Ss export")], re.MULTILINE)
+    code = (ROOT / "client/cli/input/record.c").read_text(encoding="utf-8")
+    keys = re.search(r"\bkeys\[\] = \{(.*?)NULL", code, re.DOTALL)[1]
+    assert set(re.findall(r'"(\w+)"', keys)) - {"payload_base64"} <= {*described}
+
+
+def test_manual_has_all_keys_of_a_result():
+    page = (ROOT / "client/man/hearsay.1").read_text(encoding="utf-8")
+    described = re.findall(r"^\.It (Va .*)", page[page.index(".Ss JSON"):page.index(".Sh ENV")], re.MULTILINE)
+    code = (ROOT / "client/cli/term/out.c").read_text(encoding="utf-8").split("json_t *out_json_result(")[1]
+    assert {"type", "host"} <= set(re.findall(r'&object,\s+"(\w+)"', code)) - {"payload_omitted"} \
+        <= set(re.findall(r"\w+", " ".join(described)))
+
+
 def test_the_manuals_synopsis():
     """Each way to call it begins with the command's name and stands in a line of its own."""
     mandoc = shutil.which("mandoc")

@@ -196,6 +196,7 @@ static const struct hearsay_query_part no_bits_contained[2] = {
 static const struct hearsay_slice no_hashes[2] = {{.bits = {spare, 64}}};
 static const struct hearsay_slice many_hashes[2] = {{.bits = {spare, 64}, .hashes = 33}};
 static const struct hearsay_slice no_bits[2] = {{.hashes = 3}};
+static const struct hearsay_slice empty_bits[2] = {{.bits = {spare, 0}, .hashes = 3}};
 
 /* A good request, with one member overwritten by a value; the field that is then wrong. */
 struct spoiled {
@@ -250,6 +251,7 @@ static const struct spoiled spoiled_rows[] = {
     SPOILED("exclude.hashes", 5, query.exclude, const struct hearsay_slice *, no_hashes),
     SPOILED("exclude.hashes", 5, query.exclude, const struct hearsay_slice *, many_hashes),
     SPOILED("exclude.bits", 5, query.exclude, const struct hearsay_slice *, no_bits),
+    SPOILED("exclude.bits", 5, query.exclude, const struct hearsay_slice *, empty_bits),
     SPOILED("id", 7, get.id, struct hearsay_bytes, NULL, 0),
     SPOILED("id", 7, get.id, struct hearsay_bytes, spare, 17),
     SPOILED("host", 7, get.host, struct hearsay_text, "a_b", 3),
@@ -281,6 +283,7 @@ static void check_spoiled(const struct spoiled *row)
     }
     assert_int_equal(error.code, HEARSAY_CODE_INVALID);
     assert_true(strlen(error.message) > 10);
+    assert_null(strstr(error.message, " to 0 are allowed"));
     assert_int_equal(back.id, request.id); /* it can be answered */
     assert_true(strlen(back.name) > 0);
     bytes_deinit(&bytes);

@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether docs/protocol.md alone is enough to make a label and its hash: the rules are read out of
 the page, carried out, and compared with the vectors."""
+import datetime
 import json
 import math
 import pathlib
 import re
 import sys
 import unicodedata
+
+import sections
 
 try:
     import xxhash
@@ -38,6 +41,16 @@ def check_wifi():
         wanted = [f"wifi:{bssid}"] + [f"wifi:{bssid}@{level}" for level in range(2, levels + 1)]
         if case["labels"] != wanted:
             yield f"{case['bssid']} at {strength} dBm makes {wanted} by the page"
+
+
+def check_times():
+    (first,) = rule(r"`time:w5T14`, where w1 is (\w+) \|")
+    for case in BUILDER["times"]:
+        moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=case["unix_ms"] // 1000)
+        day = (moment.weekday() - "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split().index(first)) % 7
+        wanted = [f"time:{moment.year:04}-{moment:%m-%dT%H}", f"time:w{day + 1}T{moment:%H}"]
+        if case["labels"] != wanted:
+            yield f"{case['unix_ms']} ms makes {wanted} by the page"
 
 
 def composed(text):
@@ -84,8 +97,33 @@ def check_halves():
         yield f"{whole} is not the canonical form"
 
 
+def check_exchange():
+    """The example says a profile and labels: its filters are theirs."""
+    profile, labels = rule(r"The host has the profile `([^`]*)`\. .* deposited with the labels\n([^;]*); the query")
+    labels = re.findall(r"`([^`]*)`", labels)
+    stored, asked = re.findall(r'"filter": "(\w*)"', PAGE)
+
+    def hash_label(label):
+        number = xxhash.xxh3_128_intdigest(label)
+        return number % 2**64, number >> 64
+
+    for name, found, its in (("deposit", stored, labels), ("query", asked, labels[:3])):
+        wanted = sections.encode(hash_label, profile, its).to_bytes(64, "little").hex()
+        if found != wanted:
+            yield f"the filter of {its} in the {name} is {wanted} by the page"
+
+
+def check_watch():
+    """What hearsayd refuses in the query of a watch, the page says."""
+    said = re.findall(r"`(\w+)`", rule(r"\n- The fields (`k`.*?) of the query have no meaning in a watch\.")[0])
+    code = (FOLDER.parents[1] / "daemon/handler/watch.c").read_text(encoding="utf-8")
+    refused = re.findall(r'"query\.(\w+)";\n *sentence = "(?!a watch for answers)', code)
+    if sorted(said) != sorted(refused):
+        yield f"a watch takes none of {refused}, and the page says {said}"
+
+
 def main():
-    wrong = [*check_wifi(), *check_topics(), *check_halves()]
+    wrong = [*check_wifi(), *check_times(), *check_topics(), *check_halves(), *check_exchange(), *check_watch()]
     print("\n".join(wrong))
     return 1 if wrong else 0
 

@@ -150,24 +150,15 @@ def data(field, content):
 # --- filters and distances, as docs/protocol.md defines them ----------------------------------------
 
 PROFILE = sections.DEFAULT
-M = 512
-# Attribute, or "any": first bit, bits, hashes.
-SECTIONS = {"wifi": (0, 320, 2), "any": (320, 192, 3)}
 
 
-def positions(label):
-    first, bits, hashes = SECTIONS.get(label.split(":")[0], SECTIONS["any"])
-    h = xxhash.xxh3_128(label.encode(), seed=0).intdigest()
-    low, high = h & (2**64 - 1), h >> 64
-    return [first + position for position in sections.positions_of(sections.values_of(low, high, hashes), bits)]
+def hash_label(label):
+    h = xxhash.xxh3_128_intdigest(label, seed=0)
+    return h & (2**64 - 1), h >> 64
 
 
 def filter_of(labels):
-    out = bytearray(M // 8)
-    for label in labels:
-        for p in positions(label):
-            out[p // 8] |= 1 << (p % 8)
-    return bytes(out)
+    return sections.encode(hash_label, PROFILE, labels).to_bytes(64, "little")
 
 
 def set_bits(content):

@@ -135,7 +135,11 @@ static int get_answers(const struct cli *cli, const struct get_options *chosen,
     for (size_t i = 0; i < results->result_count && code == CLI_DONE; i++) {
         code = print_answer(cli, chosen, group, &results->results[i], &is_first);
     }
-    return code == CLI_DONE && is_first ? CLI_NEGATIVE : code;
+    if (code == CLI_DONE && is_first) {
+        cli_complain(cli, "nothing found");
+        code = CLI_NEGATIVE;
+    }
+    return code;
 }
 
 static int get_get(struct cli *cli, const struct get_options *chosen,
