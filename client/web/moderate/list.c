@@ -8,7 +8,6 @@
 #include "client/web/form.h"
 #include "client/web/moderate/inner.h"
 #include "client/web/page.h"
-#include "client/web/route/secret.h"
 
 enum {
     REASON_CHARACTERS_MAX = 1000,
