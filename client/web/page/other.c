@@ -259,7 +259,7 @@ static void poster_write_choice(struct html *html, const struct page *page, cons
     (void)snprintf(view.second, sizeof(view.second), "%s", lang_tag(lang));
     other.view = &view;
     html_raw(html, "<a");
-    page_write_href(html, &other, "/poster", NULL);
+    page_write_href(html, &other, "/poster");
     if (lang != page->lang) {
         html_attribute(html, "lang", lang_tag(lang));
     }
