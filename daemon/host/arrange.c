@@ -44,12 +44,6 @@ void arrange_init(struct arrange *arrange, struct worker *worker, uint32_t *work
     atomic_init(&arrange->stop, false);
 }
 
-void arrange_figures(const struct arrange *arrange, struct arrange_figures *out_figures)
-{
-    *out_figures = arrange->figures;
-    out_figures->is_under_way = arrange->phase != ARRANGE_IDLE;
-}
-
 /* --- on the worker ---------------------------------------------------------------------------- */
 
 static void arrange_submit(struct arrange *arrange, enum arrange_phase phase,
@@ -340,7 +334,6 @@ static void arrange_finish(struct arrange *arrange)
 
     figures->done++;
     figures->last_ms = arrange->now_ms - arrange->begun_ms;
-    figures->last_count = index_count(arrange->epoch->index);
     struct worth_counts counts = counts_of(arrange->epoch);
     log_rebuild(arrange);
     worth_rebuilt(&arrange->epoch->worth, &arrange->begun, &counts);
