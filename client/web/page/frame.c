@@ -309,18 +309,6 @@ static void head_write_list(struct html *html, const struct page *page)
     head_end_title(html, page->title);
 }
 
-void page_begin_bare(struct html *html, const struct page *page, const char *heading)
-{
-    page_write_head(html, page->lang, heading, page->title);
-    html_raw(html, "</head>\n<body>\n<main>\n");
-    lang_write_element(html, page->lang, "h1", NULL, heading);
-}
-
-void page_end_bare(struct html *html)
-{
-    html_raw(html, "</main>\n</body>\n</html>\n");
-}
-
 /* Writes the links to this page in each language. They stand first on the page, where they are
  * found by who cannot read the rest. */
 static void head_write_languages(struct html *html, const struct page *page, const char *path)

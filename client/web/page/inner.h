@@ -24,10 +24,6 @@ void page_begin_poster(struct html *html, const struct page *page);
 /* The index of a topic of the view among those that are offered; their number: it is not there. */
 size_t page_topic_find(const struct page *page, const char *topic);
 
-/* Begins and ends a document without style, script and links to other pages. */
-void page_begin_bare(struct html *html, const struct page *page, const char *heading);
-void page_end_bare(struct html *html);
-
 /* Ends a document. `sealed`: messages of groups that were left out. */
 void page_end(struct html *html, const struct page *page, size_t sealed);
 
