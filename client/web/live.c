@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/web/live.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -18,14 +18,8 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "client/web/board.h"
-#include "client/web/html.h"
 #include "client/web/lang.h"
-#include "client/web/view.h"
 
 enum {
     PAGE_TEXT_CHARACTERS = 500,

@@ -184,51 +184,43 @@ static bool before_read(const char *text, struct view *view)
     return true;
 }
 
-/* A language tag such as de or pt-BR. */
-static bool tag_copy(const char *text, char out_tag[VIEW_TAG_BYTES])
+/* Copies a text of allowed bytes that fits. */
+static bool copy_allowed(const char *text, const char *allowed, char *out, size_t size)
 {
     size_t bytes = strlen(text);
 
-    if (bytes >= VIEW_TAG_BYTES ||
-        strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-") != bytes) {
+    if (bytes >= size || strspn(text, allowed) != bytes) {
         return false;
     }
-    memcpy(out_tag, text, bytes + 1);
+    memcpy(out, text, bytes + 1);
     return true;
 }
 
+/* A language tag such as de or pt-BR. */
+static const char tag_bytes[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-";
+
 static bool language_read(const char *text, struct view *view)
 {
-    return tag_copy(text, view->language);
+    return copy_allowed(text, tag_bytes, view->language, sizeof(view->language));
 }
 
 static bool second_read(const char *text, struct view *view)
 {
-    return tag_copy(text, view->second);
+    return copy_allowed(text, tag_bytes, view->second, sizeof(view->second));
 }
 
 /* A name of letters a-z, digits and hyphens. */
-static bool name_copy(const char *text, char out_name[VIEW_HOST_BYTES])
-{
-    size_t bytes = strlen(text);
-
-    if (bytes >= VIEW_HOST_BYTES ||
-        strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-") != bytes) {
-        return false;
-    }
-    memcpy(out_name, text, bytes + 1);
-    return true;
-}
+static const char name_bytes[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
 
 static bool host_read(const char *text, struct view *view)
 {
-    return name_copy(text, view->host);
+    return copy_allowed(text, name_bytes, view->host, sizeof(view->host));
 }
 
 static bool at_read(const char *text, struct view *view)
 {
     view->is_hood = view->is_hood || *text != '\0';
-    return name_copy(text, view->at);
+    return copy_allowed(text, name_bytes, view->at, sizeof(view->at));
 }
 
 /* The fields but `t`: the first of each name counts. */

@@ -10,6 +10,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+static inline bool character_is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
 /* Whether a character is a combining mark without a width of its own. O(log of the table). */
 bool character_is_combining(uint32_t character);
 

@@ -4,6 +4,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "core/base/character.h"
+
 /*
  * Each row has a range of first bytes of UTF-8 characters, the range of the second byte, and the
  * length of the characters in bytes (RFC 3629, section 4). Together the ranges leave out overlong
@@ -86,11 +88,6 @@ static bool is_lower(char c)
     return c >= 'a' && c <= 'z';
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /*
  * Returns why the attribute of a label is refused, or NULL if the attribute is valid. The attribute
  * is the first `colon` bytes.
@@ -104,7 +101,7 @@ static const char *attribute_reason(const char *bytes, size_t colon)
         return "the attribute must begin with a letter a-z";
     }
     for (size_t i = 1; i < colon; i++) {
-        if (!is_lower(bytes[i]) && !is_digit(bytes[i])) {
+        if (!is_lower(bytes[i]) && !character_is_digit(bytes[i])) {
             return "the attribute may hold only letters a-z and digits 0-9";
         }
     }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/base/character.h"
 #include "core/base/label.h"
 
 enum { ADDRESS_BYTES = 6, ADDRESS_TEXT_BYTES = 3 * ADDRESS_BYTES - 1, LEVEL_MAX = 12 };
@@ -12,11 +13,6 @@ static char lower_of(char c)
     return (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static bool is_space(char c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r');
@@ -24,7 +20,7 @@ static bool is_space(char c)
 
 static bool is_hex(char lower)
 {
-    return is_digit(lower) || (lower >= 'a' && lower <= 'f');
+    return character_is_digit(lower) || (lower >= 'a' && lower <= 'f');
 }
 
 /* Whether a text is a level behind `@`: 2 to LEVEL_MAX without a zero in front. */
@@ -93,7 +89,7 @@ static bool has_pattern(const char *text, const char *pattern)
         return false;
     }
     for (size_t i = 0; i < length; i++) {
-        if (pattern[i] == '0' ? !is_digit(text[i]) : text[i] != pattern[i]) {
+        if (pattern[i] == '0' ? !character_is_digit(text[i]) : text[i] != pattern[i]) {
             return false;
         }
     }

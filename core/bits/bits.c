@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/bits/bits.h"
 
 #include <string.h>
 

@@ -10,8 +10,3 @@ uint32_t distance_ppm(struct similarity s)
     }
     return (uint32_t)((apart * DISTANCE_ONE_PPM + s.all - 1) / s.all);
 }
-
-uint32_t similarity_ppm(struct similarity s)
-{
-    return DISTANCE_ONE_PPM - distance_ppm(s);
-}

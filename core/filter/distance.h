@@ -73,10 +73,8 @@ static inline bool distance_within(struct similarity s, uint32_t ppm)
 }
 
 /*
- * Return the distance in millionths, rounded up, and the similarity, rounded down. The two numbers
- * add up to 1,000,000. The distance is the least bound that the fraction is within
+ * Returns the distance in millionths, rounded up. It is the least bound that the fraction is within
  * (distance_within), so that a client which gives it back as the largest distance finds its
  * message.
  */
 uint32_t distance_ppm(struct similarity s);
-uint32_t similarity_ppm(struct similarity s);

@@ -42,13 +42,6 @@ void groups_deinit(struct groups *groups)
     *groups = (struct groups){0};
 }
 
-void groups_clear(struct groups *groups)
-{
-    groups->count = 0;
-    groups->came = 0;
-    groups->gone = 0;
-}
-
 static uint64_t *union_of(struct groups *groups, uint32_t at)
 {
     return groups->filters + at * groups->words;
@@ -232,16 +225,6 @@ struct group groups_one(const struct profile *profile, const uint64_t *filter, i
     struct group group = {.filter = filter, .count = 1, .newest_ms = deposited_ms};
 
     groups_ranges_of(profile, filter, group.ranges);
-    return group;
-}
-
-struct group groups_all(const struct profile *profile, const uint64_t *ones, int64_t newest_ms)
-{
-    struct group group = {.filter = ones, .count = 1, .newest_ms = newest_ms};
-
-    for (uint32_t s = 0; s < profile->section_count; s++) {
-        group.ranges[s].most = (uint16_t)profile->sections[s].bits;
-    }
     return group;
 }
 

@@ -61,9 +61,6 @@ int groups_init(struct groups *groups, const struct alloc *alloc, const struct p
                 uint32_t limit);
 void groups_deinit(struct groups *groups); /* a zeroed struct is fine */
 
-/* Forgets all filters. O(1). */
-void groups_clear(struct groups *groups);
-
 /*
  * Adds a filter that was deposited at this time. The list of groups may change its order. O(limit *
  * m / 64) in most cases; O(limit^2 * m / 64) if one group is the nearest to most others.
@@ -91,10 +88,6 @@ bool groups_cover(const struct group *list, uint32_t count, const struct profile
 /* Returns the group that covers only one filter, which is borrowed. O(m / 64) */
 struct group groups_one(const struct profile *profile, const uint64_t *filter,
                         int64_t deposited_ms);
-
-/* Returns the group that covers every filter of a profile; its count is 1. `ones` is borrowed, and
- * has all bits set. */
-struct group groups_all(const struct profile *profile, const uint64_t *ones, int64_t newest_ms);
 
 /*
  * Writes the number of bits that a filter has set in each section of a profile, as ranges of one

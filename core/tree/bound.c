@@ -86,17 +86,6 @@ void walk_fetch(const struct walk *walk, const struct tree_node *node)
 #endif
 }
 
-void walk_count(struct walk *walk, const struct tree_node *node, uint64_t *planes)
-{
-    size_t lane_words = tree_lane_words(node);
-
-    walk_make_ready(walk);
-    walk->tree->kernels->count_columns(node->columns, walk->positions, walk->position_count,
-                                       lane_words, planes);
-    walk->probe->comparisons += node->group_count;
-    walk->probe->bytes += walk->position_count * lane_words * sizeof(uint64_t);
-}
-
 /* Returns how many lanes the kernels read: the number of groups of the node, rounded up to a
  * multiple of BITS_STRIDE. The lanes behind the groups have the reach REACH_DONE. */
 static size_t lane_count(const struct tree_node *node)

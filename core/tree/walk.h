@@ -279,12 +279,6 @@ bool walk_is_plain(const struct walk *walk, const struct tree_node *node);
  * without such a filter, a mask of all groups. Returns whether the mask has any group. */
 bool walk_keep_containing(struct walk *walk, const struct tree_node *node, uint64_t *mask);
 
-/*
- * walk_count counts, for each group of a node, the bits that are set both in the group's union and
- * in the query. Writes the numbers as walk_planes planes.
- */
-void walk_count(struct walk *walk, const struct tree_node *node, uint64_t *planes);
-
 /* Counts the columns of a node and writes the reach of each group to `kept`. If `mask` is not NULL,
  * a group that is not in the mask gets REACH_DONE. Returns the highest reach. */
 uint16_t walk_bound(struct walk *walk, const struct tree_node *node, const uint64_t *mask,

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/character.h"
+
 static const char *const names[ACCEPT_MODES] = {
     [ACCEPT_OPEN] = "open", [ACCEPT_REVIEW] = "review", [ACCEPT_CLOSED] = "closed"};
 
@@ -24,16 +26,11 @@ int accept_parse(const char *name, size_t length, enum accept *out_mode)
     return SCHEDULE_REFUSED;
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* Five characters, 00:00 to 23:59. */
 static int parse_minute(const char *text, uint16_t *out_minute)
 {
     for (int i = 0; i < 5; i++) { /* stops at the end of a shorter text */
-        if (i == 2 ? text[i] != ':' : !is_digit(text[i])) {
+        if (i == 2 ? text[i] != ':' : !character_is_digit(text[i])) {
             return SCHEDULE_REFUSED;
         }
     }

@@ -20,7 +20,6 @@
 #include <uv.h>
 
 #include "core/base/alloc.h"
-#include "daemon/system/keyed_hash.h"
 
 struct devices;
 

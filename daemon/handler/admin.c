@@ -134,12 +134,11 @@ static void add_queues(const struct service *service, struct figures *figures)
 
 static void add_arranging(const struct service *service, struct figures *figures)
 {
-    struct arrange_figures arranged;
+    const struct arrange_figures *arranged = &service->arrange.figures;
 
-    arrange_figures(&service->arrange, &arranged);
-    figures_add(figures, arranged.done, "arranged_total");
-    figures_add(figures, arranged.failed, "arrange_failures");
-    figures_add(figures, (uint64_t)arranged.last_ms, "arranged_last_ms");
+    figures_add(figures, arranged->done, "arranged_total");
+    figures_add(figures, arranged->failed, "arrange_failures");
+    figures_add(figures, (uint64_t)arranged->last_ms, "arranged_last_ms");
 }
 
 static void add_store(struct service *service, struct figures *figures)

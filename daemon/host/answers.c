@@ -50,7 +50,7 @@ struct answer *answers_find(const struct answers *answers, const uint8_t *id)
                : NULL;
 }
 
-static struct answered *find_parent(const struct answers *answers, const uint8_t *parent)
+struct answered *answers_of(const struct answers *answers, const uint8_t *parent)
 {
     uint32_t position = 0;
 
@@ -58,11 +58,6 @@ static struct answered *find_parent(const struct answers *answers, const uint8_t
                    idmap_find(&answers->parent_ids, parent, parent_at, answers, &position)
                ? &answers->parents[position]
                : NULL;
-}
-
-const struct answered *answers_of(const struct answers *answers, const uint8_t *parent)
-{
-    return find_parent(answers, parent);
 }
 
 /* --- adding ----------------------------------------------------------------------------------- */
@@ -123,7 +118,7 @@ static void list_insert(struct answer **first, struct answer *answer)
 
 static void list_answer(struct answers *answers, struct answer *answer)
 {
-    struct answered *answered = find_parent(answers, answer->parent);
+    struct answered *answered = answers_of(answers, answer->parent);
 
     if (answered == NULL) {
         answered = &answers->parents[answers->parent_count];
@@ -161,7 +156,7 @@ int answers_put(struct answers *answers, const struct answer *answer)
 
 static void unlist_answer(struct answers *answers, struct answer *answer)
 {
-    struct answered *answered = find_parent(answers, answer->parent);
+    struct answered *answered = answers_of(answers, answer->parent);
 
     DL_DELETE(answered->first, answer);
     if (--answered->count > 0) {
@@ -216,7 +211,7 @@ void answers_shift(struct answers *answers, int64_t from_ms, int64_t by_ms)
 
 uint32_t answers_count_of(const struct answers *answers, const uint8_t *parent, uint32_t sender)
 {
-    const struct answered *answered = find_parent(answers, parent);
+    const struct answered *answered = answers_of(answers, parent);
     const struct waiting_answer *waiting = NULL;
     const struct answer *answer = NULL;
     uint32_t count = 0;
@@ -253,7 +248,7 @@ static uint32_t count_going(const struct answer *from, int64_t now_ms)
 
 struct answer *answers_pick(const struct answers *answers, const uint8_t *parent, int64_t now_ms)
 {
-    const struct answered *answered = find_parent(answers, parent);
+    const struct answered *answered = answers_of(answers, parent);
     struct answer *answer = NULL;
     struct answer *picked = NULL;
     uint32_t most = 0;
@@ -272,7 +267,7 @@ struct answer *answers_pick(const struct answers *answers, const uint8_t *parent
 
 uint32_t answers_count(const struct answers *answers, const uint8_t *parent, int64_t now_ms)
 {
-    const struct answered *answered = find_parent(answers, parent);
+    const struct answered *answered = answers_of(answers, parent);
     const struct answer *answer = NULL;
     uint32_t count = 0;
 

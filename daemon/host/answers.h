@@ -54,7 +54,7 @@ struct answer *answers_find(const struct answers *answers, const uint8_t *id);
 
 /* Returns the answers to the message `parent`, or NULL if there are none. The result is valid until
  * the next answer is added or removed. */
-const struct answered *answers_of(const struct answers *answers, const uint8_t *parent);
+struct answered *answers_of(const struct answers *answers, const uint8_t *parent);
 
 /*
  * Adds a copy of an answer; its links need not be set. Of an answer that is there already, only

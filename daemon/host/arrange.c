@@ -44,12 +44,6 @@ void arrange_init(struct arrange *arrange, struct worker *worker, uint32_t *work
     atomic_init(&arrange->stop, false);
 }
 
-void arrange_figures(const struct arrange *arrange, struct arrange_figures *out_figures)
-{
-    *out_figures = arrange->figures;
-    out_figures->is_under_way = arrange->phase != ARRANGE_IDLE;
-}
-
 /* --- on the worker ---------------------------------------------------------------------------- */
 
 static void arrange_submit(struct arrange *arrange, enum arrange_phase phase,
@@ -77,32 +71,20 @@ static void give_back(void)
 #endif
 }
 
-/* What loading freed, before the rebuild takes as much again; once a rebuild, as it stops others
- * who take memory. */
-static void give_back_if_loaded(struct arrange *arrange)
+/* Takes or arranges messages, as the phase says. */
+static void run_renewal(struct long_work *work)
 {
+    struct arrange *arrange = CONTAINER_OF(work, struct arrange, work);
+    struct index_stop stop = {is_stopped, arrange};
+
+    /* what loading freed, before the rebuild takes as much again; once a rebuild, as it stops
+     * others who take memory */
     if (arrange->gives_back && !arrange->has_given_back) {
         arrange->has_given_back = true;
         give_back();
     }
-}
-
-static void run_taking(struct long_work *work)
-{
-    struct arrange *arrange = CONTAINER_OF(work, struct arrange, work);
-    struct index_stop stop = {is_stopped, arrange};
-
-    give_back_if_loaded(arrange);
-    arrange->outcome = renewal_take(arrange->renewal, &stop);
-}
-
-static void run_arranging(struct long_work *work)
-{
-    struct arrange *arrange = CONTAINER_OF(work, struct arrange, work);
-    struct index_stop stop = {is_stopped, arrange};
-
-    give_back_if_loaded(arrange);
-    arrange->outcome = renewal_arrange(arrange->renewal, &stop);
+    arrange->outcome = arrange->phase == ARRANGE_TAKING ? renewal_take(arrange->renewal, &stop)
+                                                        : renewal_arrange(arrange->renewal, &stop);
 }
 
 static void run_freeing(struct long_work *work)
@@ -159,9 +141,11 @@ static void note_failure(struct arrange *arrange, int outcome)
                 name, err_text(outcome));
 }
 
-/* The worker has taken or arranged messages. `next` is the phase that follows. */
-static void go_on(struct arrange *arrange, enum arrange_phase next)
+/* The worker has taken or arranged messages. */
+static void on_renewal(struct long_work *work)
 {
+    struct arrange *arrange = CONTAINER_OF(work, struct arrange, work);
+
     (*arrange->working)--;
     if (arrange->stopped) {
         arrange_end(arrange);
@@ -169,18 +153,8 @@ static void go_on(struct arrange *arrange, enum arrange_phase next)
         note_failure(arrange, arrange->outcome);
         arrange_end(arrange);
     } else {
-        arrange->phase = next;
+        arrange->phase = arrange->phase == ARRANGE_TAKING ? ARRANGE_COPYING : ARRANGE_FOLLOWING;
     }
-}
-
-static void on_taken(struct long_work *work)
-{
-    go_on(CONTAINER_OF(work, struct arrange, work), ARRANGE_COPYING);
-}
-
-static void on_arranged(struct long_work *work)
-{
-    go_on(CONTAINER_OF(work, struct arrange, work), ARRANGE_FOLLOWING);
 }
 
 /* --- which, and when -------------------------------------------------------------------------- */
@@ -340,7 +314,6 @@ static void arrange_finish(struct arrange *arrange)
 
     figures->done++;
     figures->last_ms = arrange->now_ms - arrange->begun_ms;
-    figures->last_count = index_count(arrange->epoch->index);
     struct worth_counts counts = counts_of(arrange->epoch);
     log_rebuild(arrange);
     worth_rebuilt(&arrange->epoch->worth, &arrange->begun, &counts);
@@ -365,11 +338,11 @@ bool arrange_turn(struct arrange *arrange, int64_t now_ms)
     case ARRANGE_COPYING:
         outcome = renewal_copy(arrange->renewal);
         if (outcome == RENEWAL_FULL) {
-            arrange_submit(arrange, ARRANGE_TAKING, run_taking, on_taken);
+            arrange_submit(arrange, ARRANGE_TAKING, run_renewal, on_renewal);
             return false;
         }
         if (outcome == 0) {
-            arrange_submit(arrange, ARRANGE_ARRANGING, run_arranging, on_arranged);
+            arrange_submit(arrange, ARRANGE_ARRANGING, run_renewal, on_renewal);
         }
         break;
     case ARRANGE_FOLLOWING:

@@ -37,8 +37,6 @@ struct arrange_figures {
     uint64_t failed; /* out of memory, or too much changed meanwhile */
     /* milliseconds from the first slice of the last successful rebuild to its last slice */
     int64_t last_ms;
-    uint64_t last_count; /* messages of the last rebuild */
-    bool is_under_way;
 };
 
 struct arrange {
@@ -105,5 +103,3 @@ bool arrange_turn(struct arrange *arrange, int64_t now_ms);
  * then service->working counts the job.
  */
 void arrange_stop(struct arrange *arrange);
-
-void arrange_figures(const struct arrange *arrange, struct arrange_figures *out_figures);

@@ -11,7 +11,6 @@
 #pragma once
 
 #include "core/index/idmap.h"
-#include "core/index/index.h"
 #include "core/index/nearest.h"
 #include "daemon/store/persist.h"
 

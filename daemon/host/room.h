@@ -20,8 +20,6 @@
 
 #include "daemon/host/host.h"
 
-struct service;
-
 enum {
     /* maximum number of messages that are removed for one new message, however large that is */
     ROOM_EVICT_MAX = 64,

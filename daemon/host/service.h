@@ -60,7 +60,6 @@ void reports_forget(struct reports *reports, uint32_t host, const uint8_t *id, u
 /* --- service ---------------------------------------------------------------------------------- */
 
 struct figures;
-struct requester;
 struct query_job;   /* daemon/handler/query.h */
 struct watch_state; /* daemon/watch/watch.h */
 struct ask_bridge;  /* daemon/watch/asks.h */

@@ -2,7 +2,6 @@
 #include "daemon/net/server.h"
 
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 
 #include <sodium.h>

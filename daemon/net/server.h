@@ -19,7 +19,6 @@
 #include "daemon/net/session.h"
 #include "daemon/system/runtime.h"
 
-struct devices;
 struct here_watch;
 
 /* Twice the number of listeners that may be configured: a reload opens the new listeners before it

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads the configuration again while the daemon serves. On failure the old configuration stays. */
-#include <stdio.h>
 #include <string.h>
 
 #include "daemon/net/here_watch.h"

@@ -170,10 +170,6 @@ extern const struct transport_events session_transport_events;
  * loop frees the dropped session later, never within these functions.
  */
 
-struct sender;
-struct session;
-struct sessions;
-
 enum { SESSION_IDLE_MS = 5000 };
 
 /*

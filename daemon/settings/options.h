@@ -76,8 +76,6 @@ struct settings_option {
     int (*take)(const struct settings_source *source, void *options, const char *value);
 };
 
-struct settings_heading;
-
 /* What differs from program to program. A `config` points to the program's struct of its
  * configuration, which begins with a struct settings_config. */
 struct settings_program {

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/base/character.h"
+
 /*
  * An error is appended to others only if at least this number of bytes is left in the buffer.
  * Otherwise the line `and more; mend these first` is appended, once.
@@ -119,11 +121,6 @@ const char *settings_type_name(enum settings_type type)
     return types[type].name;
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* Returns value * factor + more, or UINT64_MAX if this does not fit in 64 bits. */
 static uint64_t multiply_add(uint64_t value, uint64_t factor, uint64_t more)
 {
@@ -140,18 +137,18 @@ static const char *read_decimal(const char *text, unsigned decimals, uint64_t *o
     uint64_t value = 0;
     unsigned left = decimals;
 
-    if (!is_digit(*text)) {
+    if (!character_is_digit(*text)) {
         return NULL;
     }
-    for (; is_digit(*text); text++) {
+    for (; character_is_digit(*text); text++) {
         value = multiply_add(value, 10, (uint64_t)(*text - '0'));
     }
     if (*text == '.') {
         text++;
-        if (!is_digit(*text)) {
+        if (!character_is_digit(*text)) {
             return NULL;
         }
-        for (; is_digit(*text); text++) {
+        for (; character_is_digit(*text); text++) {
             if (left == 0) {
                 return NULL;
             }
@@ -381,7 +378,7 @@ int settings_parse_name(const struct settings_source *source, enum settings_type
 
     bool is_right = type == SETTINGS_TYPE_NAME
                         ? settings_is_name(text, length)
-                        : text[0] != '-' && text[0] != '.' && !is_digit(text[0]) &&
+                        : text[0] != '-' && text[0] != '.' && !character_is_digit(text[0]) &&
                               strspn(text, letters) == length;
 
     if (length >= room || !is_right) {

@@ -112,7 +112,7 @@ void store_soonest_remove(struct store_soonest *list, struct store_soon entry)
 
 /* --- filling ---------------------------------------------------------------------------------- */
 
-static void sort_and_cut(struct store_soonest *list)
+void store_soonest_end(struct store_soonest *list)
 {
     if (list->count > 0) {
         qsort(list->entries, list->count, sizeof(*list->entries), soon_compare);
@@ -136,16 +136,11 @@ bool store_soonest_offer(struct store_soonest *list, struct store_soon entry)
         return true;
     }
     if (list->count == ROOM_MAX) {
-        sort_and_cut(list);
+        store_soonest_end(list);
     }
     if (!make_room(list)) {
         return false;
     }
     list->entries[list->count++] = entry;
     return true;
-}
-
-void store_soonest_end(struct store_soonest *list)
-{
-    sort_and_cut(list);
 }

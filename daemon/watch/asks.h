@@ -28,8 +28,6 @@ enum {
     ASKS_PAID = 56     /* peers of one ask that cost tokens */
 };
 
-struct ask_bridge;
-
 /* One query that waits. The caller fills in the first six fields. */
 struct ask_wait {
     struct service *service;

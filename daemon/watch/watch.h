@@ -17,13 +17,7 @@
 #include "daemon/store/persist.h"
 #include "proto/msg.h"
 
-struct figures;
-struct requester;
-struct host;
-struct service;
-struct watch;
 struct watch_catch;
-struct watcher;
 struct watch_pending;
 
 /* For an operator to see. */

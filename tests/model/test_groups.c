@@ -148,7 +148,8 @@ static void go(struct model *model, struct groups *groups)
     model->count--;
     assert_true(is_worn == (gone * 2 >= model->came));
     if (is_worn) {
-        groups_clear(groups);
+        groups->count = 0;
+        groups->came = groups->gone = 0;
         model->came = 0;
         for (uint32_t i = 0; i < model->count; i++) {
             add(model, groups, &model->messages[i]);

@@ -9,6 +9,7 @@
 #include "core/filter/bloom.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
+#include "tests/lib/group_of_all.h"
 #include "tests/lib/plain_query.h"
 #include "tests/model/hood_world.h"
 
@@ -268,7 +269,7 @@ TEST(test_lies_are_dropped)
     memset(wanted, 0xff, sizeof wanted);
     fixture->part.contains = wanted;
     struct hood_word word = hood_world_full(&world->peers[0]);
-    struct group all = groups_all(&world->profile, wanted, 0);
+    struct group all = group_of_all(&world->profile, wanted, 0);
     word.groups = &all;
     assert_int_equal(hood_learn(world->hood, 0, &word, NOW_MS), 0);
     answer_once(fixture, &reply, &count);
@@ -285,7 +286,7 @@ TEST(test_all_ones_is_asked_last)
     struct hood_search *search = NULL;
     const uint32_t *peers = NULL;
     uint64_t ones[WORDS_MAX];
-    struct group all = groups_all(&world->profile, ones, 99);
+    struct group all = group_of_all(&world->profile, ones, 99);
     uint32_t count = 0;
 
     memset(ones, 0xff, sizeof ones);
@@ -318,7 +319,7 @@ TEST(test_words)
 {
     struct fixture *fixture = setup(2, 3);
     struct world *world = &fixture->world;
-    struct group own = groups_all(&world->profile, world->places[1], 0);
+    struct group own = group_of_all(&world->profile, world->places[1], 0);
     struct group many[HOOD_GROUPS_MAX + 1];
     struct hood_word word;
 

@@ -36,6 +36,19 @@ static const struct tree_node *nearest_node(const struct walk *walk)
     return nearest;
 }
 
+/* Counts, for each group of a node, the bits that are set both in the group's union and in the
+ * query. Writes the numbers as walk_planes planes. */
+static void count_groups(struct walk *walk, const struct tree_node *node, uint64_t *planes)
+{
+    size_t lane_words = tree_lane_words(node);
+
+    walk_make_ready(walk);
+    walk->tree->kernels->count_columns(node->columns, walk->positions, walk->position_count,
+                                       lane_words, planes);
+    walk->probe->comparisons += node->group_count;
+    walk->probe->bytes += walk->position_count * lane_words * sizeof(uint64_t);
+}
+
 static void follow_path(struct walk *walk)
 {
     const struct tree_node *node = nearest_node(walk);
@@ -48,7 +61,7 @@ static void follow_path(struct walk *walk)
     if (node == NULL || !walk_keep_containing(walk, node, mask)) {
         return;
     }
-    walk_count(walk, node, planes);
+    count_groups(walk, node, planes);
     sliced.lane_words = tree_lane_words(node);
     memcpy(sliced.planes, planes, sliced.plane_count * BITS_LANE_WORDS * sizeof *planes);
     (void)sliced_largest(walk->tree->kernels, &sliced, mask, &leaf);

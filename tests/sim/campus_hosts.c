@@ -76,7 +76,8 @@ static void begin_store(struct c_host *host)
     }
     index_free(host->index);
     SIM_CHECK(index_new(&tree_engine, &options, &host->index) == 0);
-    groups_clear(&host->groups);
+    host->groups.count = 0;
+    host->groups.came = host->groups.gone = 0;
     host->count = 0;
     host->seq = 0;
     host->has_to_tell = true;
@@ -164,7 +165,8 @@ void host_deposit(uint32_t number)
 /* Half of what the groups counted has gone: they are made anew, and told. */
 static void rebuild_groups(struct c_host *host)
 {
-    groups_clear(&host->groups);
+    host->groups.count = 0;
+    host->groups.came = host->groups.gone = 0;
     for (uint32_t i = 0; i < host->count; i++) {
         groups_add(&host->groups, host->messages[i].filter, host->messages[i].deposited_ms);
     }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/filter/bloom.h"
+#include "tests/lib/group_of_all.h"
 #include "tests/sim/campus.h"
 
 enum { DELAY_MS = 1500, LOST_PER_MILLE = 2, FILTER_BYTES = 8 * WORDS };
@@ -59,7 +60,7 @@ static void claim_everything(struct group *out)
     static uint64_t ones[WORDS];
 
     memset(ones, 0xff, sizeof(ones));
-    *out = groups_all(&campus.profile, ones, INT64_MAX);
+    *out = group_of_all(&campus.profile, ones, INT64_MAX);
 }
 
 /* The hub keeps the order of each sender; here it keeps the order of all. */

@@ -312,9 +312,8 @@ void world_stop(struct world *world, bool cleanly)
     SIM_EQUAL(server->service->working, 0);
     SIM_EQUAL(server->service->writing_bytes, 0);
     SIM_EQUAL(server->sessions.output_bytes, 0);
-    struct arrange_figures arranged;
-    arrange_figures(&server->service->arrange, &arranged);
-    world->arranged += arranged.done;
+    const struct arrange_figures *arranged = &server->service->arrange.figures;
+    world->arranged += arranged->done;
     world->is_up = false;
     world->checking = false;
     handler_close(server->service);

@@ -199,14 +199,6 @@ static void go_through(struct fixture *fixture, int64_t took_ms)
     assert_int_equal(fixture->arrange.phase, ARRANGE_IDLE);
 }
 
-static struct arrange_figures figures_of(const struct fixture *fixture)
-{
-    struct arrange_figures figures;
-
-    arrange_figures(&fixture->arrange, &figures);
-    return figures;
-}
-
 static size_t unarranged(struct fixture *fixture, uint32_t host)
 {
     struct index_wear wear;
@@ -236,8 +228,7 @@ TEST_OF(a_quarter_is_worth_it, struct fixture *fixture, setup, teardown)
     assert_true(tick(fixture));
     go_through(fixture, 500);
     assert_int_equal(unarranged(fixture, 0), 0);
-    assert_int_equal(figures_of(fixture).last_ms, 500);
-    assert_int_equal(figures_of(fixture).last_count, 40000);
+    assert_int_equal(fixture->arrange.figures.last_ms, 500);
 
     admit_many(fixture, 0, 40000, 13000);
     assert_false(tick(fixture));
@@ -246,7 +237,7 @@ TEST_OF(a_quarter_is_worth_it, struct fixture *fixture, setup, teardown)
     admit_many(fixture, 0, 53000, 400);
     assert_true(tick(fixture));
     go_through(fixture, 0);
-    assert_int_equal(figures_of(fixture).done, 2);
+    assert_int_equal(fixture->arrange.figures.done, 2);
 }
 
 static void search(struct fixture *fixture, uint32_t host, uint32_t wanted)
@@ -334,7 +325,7 @@ TEST_OF(without_a_worker_nothing_happens, struct fixture *fixture, setup, teardo
     admit_many(fixture, 0, 0, MANY);
     assert_false(quiet_tick(fixture));
     assert_false(arrange_turn(&fixture->arrange, fixture->now_ms));
-    assert_false(figures_of(fixture).is_under_way);
+    assert_int_equal(fixture->arrange.phase, ARRANGE_IDLE);
     arrange_loaded(&fixture->arrange, fixture->hosts, HOSTS, fixture->now_ms);
     assert_false(arrange_is_active(&fixture->arrange));
 }
@@ -417,14 +408,13 @@ TEST_OF(loaded_messages_are_arranged, struct fixture *fixture, setup, teardown)
         if (!arrange_turn(&fixture->arrange, fixture->now_ms) && fixture->worker.work != NULL) {
             do_work(fixture);
         }
-        assert_int_equal(unarranged(fixture, 0), figures_of(fixture).done < 2 ? FEW : 0);
-        assert_int_equal(unarranged(fixture, 1), figures_of(fixture).done < 1 ? MANY : 0);
+        assert_int_equal(unarranged(fixture, 0), fixture->arrange.figures.done < 2 ? FEW : 0);
+        assert_int_equal(unarranged(fixture, 1), fixture->arrange.figures.done < 1 ? MANY : 0);
         assert_in_range(++turns, 1, 1000);
     }
     check_answers(fixture, 0, FEW, turns);
     check_answers(fixture, 1, MANY, turns);
-    assert_int_equal(figures_of(fixture).done, 2);
-    assert_int_equal(figures_of(fixture).last_count, FEW);
+    assert_int_equal(fixture->arrange.figures.done, 2);
     assert_int_equal(fixture->worker.submitted, 4);
     admit_many(fixture, 0, FEW, FEW); /* from now on the usual rules hold */
     assert_false(quiet_tick(fixture));
@@ -446,7 +436,7 @@ TEST_OF(loading_may_fail, struct fixture *fixture, setup, teardown)
     fail_alloc_arm(&fixture->alloc, 1);
     assert_false(arrange_turn(&fixture->arrange, fixture->now_ms));
     fail_alloc_arm(&fixture->alloc, 0);
-    assert_int_equal(figures_of(fixture).failed, 1);
+    assert_int_equal(fixture->arrange.figures.failed, 1);
     assert_false(arrange_turn(&fixture->arrange, fixture->now_ms));
     assert_int_equal(unarranged(fixture, 0), 100);
     assert_true(arrange_is_active(&fixture->arrange));
@@ -493,7 +483,7 @@ TEST_OF(changes_in_each_phase_are_kept, struct fixture *fixture, setup, teardown
 
     admit_many(fixture, 0, 0, MANY);
     assert_true(tick(fixture));
-    assert_true(figures_of(fixture).is_under_way);
+    assert_int_not_equal(fixture->arrange.phase, ARRANGE_IDLE);
     assert_int_equal(fixture->hosts[0].epochs[0]->users, 1);
     for (change(fixture, step++); arrange_turn(&fixture->arrange, fixture->now_ms);) {
         change(fixture, step++);
@@ -547,7 +537,7 @@ static void stop_at(struct fixture *fixture, enum arrange_phase phase)
     assert_int_equal(unarranged(fixture, 0), phase == ARRANGE_FREEING ? 0 : MANY);
     admit_many(fixture, 1, 0, MANY);
     assert_false(quiet_tick(fixture));
-    assert_int_equal(figures_of(fixture).failed, 0);
+    assert_int_equal(fixture->arrange.figures.failed, 0);
 }
 
 TEST_WITH(stops_while_copying, setup, teardown)
@@ -592,7 +582,7 @@ TEST_OF(memory_may_fail, struct fixture *fixture, setup, teardown)
         assert_null(check_index(index_of(fixture, 0)));
         assert_int_equal(index_count(index_of(fixture, 0)), 5000);
         assert_int_equal(fixture->hosts[0].epochs[0]->users, 0);
-        assert_int_equal(figures_of(fixture).failed, failed ? n : n - 1);
+        assert_int_equal(fixture->arrange.figures.failed, failed ? n : n - 1);
         if (failed) {
             assert_int_equal(unarranged(fixture, 0), 5000);
             fixture->now_ms += 50 * SECOND_MS;
@@ -601,8 +591,8 @@ TEST_OF(memory_may_fail, struct fixture *fixture, setup, teardown)
         }
     }
     assert_int_equal(unarranged(fixture, 0), 0);
-    assert_int_equal(figures_of(fixture).done, 1);
-    assert_true(figures_of(fixture).failed > 20);
+    assert_int_equal(fixture->arrange.figures.done, 1);
+    assert_true(fixture->arrange.figures.failed > 20);
 }
 
 /* So much comes and goes while the worker works that to bring it over would take too long. */
@@ -618,9 +608,9 @@ TEST_OF(too_much_may_change, struct fixture *fixture, setup, teardown)
     do_work(fixture);
     turn_while_busy(fixture);
     do_work(fixture);
-    assert_int_equal(figures_of(fixture).failed, 1);
+    assert_int_equal(fixture->arrange.figures.failed, 1);
     assert_int_equal(index_count(index_of(fixture, 0)), MANY);
     assert_true(tick(fixture)); /* a burst is over soon, and does not have to wait for a minute */
     go_through(fixture, 0);
-    assert_int_equal(figures_of(fixture).done, 1);
+    assert_int_equal(fixture->arrange.figures.done, 1);
 }

@@ -208,7 +208,7 @@ static void check_bits(const json_t *pair, const uint64_t *a, const uint64_t *b,
     assert_int_equal(both, number(pair, "intersection"));
     assert_int_equal(either, number(pair, "union"));
     assert_int_equal(distance_ppm(s), number(pair, "distance_ppm"));
-    assert_int_equal(similarity_ppm(s), number(pair, "similarity_ppm"));
+    assert_int_equal(DISTANCE_ONE_PPM - distance_ppm(s), number(pair, "similarity_ppm"));
 }
 
 TEST(test_distances)

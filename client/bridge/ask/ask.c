@@ -82,7 +82,7 @@ void ask_parted(struct ask *ask)
         home_parted(ask->homes[i]);
     }
     if (ask->desk != NULL) {
-        desk_parted(ask->desk);
+        desk_end_rounds(ask->desk);
         hoods_parted(ask->hoods);
     }
 }

@@ -333,11 +333,6 @@ struct desk *desk_new(uv_loop_t *loop, const struct bridge_config *config, struc
     return desk;
 }
 
-void desk_parted(struct desk *desk)
-{
-    desk_end_rounds(desk);
-}
-
 void desk_end_rounds(struct desk *desk)
 {
     while (desk->round_count > 0) {

@@ -426,7 +426,6 @@ struct desk;
 /* All pointers are borrowed. Connects, and again for ever. NULL: no memory. */
 struct desk *desk_new(uv_loop_t *loop, const struct bridge_config *config, struct wire *wire,
                       struct hoods *hoods);
-void desk_parted(struct desk *desk);
 void desk_end_rounds(struct desk *desk); /* no search is left after it */
 void desk_stop(struct desk *desk);       /* then desk_free, when the loop has closed its handles */
 void desk_free(struct desk *desk);       /* NULL is fine */

@@ -43,7 +43,6 @@ struct erase {
 
 static void begin_job(struct job *job);
 static void find_message(struct job *job);
-static void start_jobs(struct erase *erase);
 
 static void end_job(struct job *job, bool is_erased)
 {
@@ -62,7 +61,7 @@ static void end_job(struct job *job, bool is_erased)
         erase->has_missed = erase->has_missed || !is_erased;
     }
     free(job);
-    start_jobs(erase);
+    erase_start(erase);
     if (erase->was_busy && erase_has_room(erase)) {
         erase->was_busy = false;
         erase->has_room(erase->context);
@@ -182,7 +181,7 @@ static void begin_job(struct job *job)
     }
 }
 
-static void start_jobs(struct erase *erase)
+void erase_start(struct erase *erase)
 {
     if (erase->is_starting) { /* a job that ended at once calls this again */
         return;
@@ -201,11 +200,6 @@ static void start_jobs(struct erase *erase)
         begin_job(job);
     }
     erase->is_starting = false;
-}
-
-void erase_joined(struct erase *erase)
-{
-    start_jobs(erase);
 }
 
 static int make_job(struct erase *erase, const char *stream, const char *subject,
@@ -247,7 +241,7 @@ int erase_subject(struct erase *erase, const char *stream, const char *subject, 
     if (key != NULL) {
         memcpy(job->key, key, ERASE_KEY_BYTES);
     }
-    start_jobs(erase);
+    erase_start(erase);
     return 0;
 }
 
@@ -260,7 +254,7 @@ void erase_message(struct erase *erase, const char *stream, uint64_t seq)
         return;
     }
     job->found = seq;
-    start_jobs(erase);
+    erase_start(erase);
 }
 
 bool erase_has_room(const struct erase *erase)

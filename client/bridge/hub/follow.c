@@ -60,13 +60,11 @@ struct follow {
     char error[ERROR_BYTES]; /* why there is no consumer; "": nothing is known to be wrong */
 };
 
-static void make_consumer(struct follow *follow);
-
 static void on_timer(uv_timer_t *timer)
 {
     struct follow *follow = timer->data;
 
-    make_consumer(follow);
+    follow_make_consumer(follow);
 }
 
 static void try_later(struct follow *follow, uint64_t ms)
@@ -88,7 +86,7 @@ static void begin_again(struct follow *follow)
 {
     follow->seq = 0;
     follow->checks_place = false;
-    make_consumer(follow);
+    follow_make_consumer(follow);
 }
 
 /* Keeps why the hub has made no consumer. */
@@ -166,7 +164,7 @@ static char *describe_consumer(const struct follow *follow)
     return text;
 }
 
-static void make_consumer(struct follow *follow)
+void follow_make_consumer(struct follow *follow)
 {
     char subject[WIRE_SUBJECT_BYTES];
     char *text = describe_consumer(follow);
@@ -254,7 +252,7 @@ static void take_state(struct follow *follow, const struct wire_message *message
     bool is_old = false;
 
     if (!check_place(follow, place, &is_old)) {
-        make_consumer(follow);
+        follow_make_consumer(follow);
         return;
     }
     follow->beats = 0;
@@ -294,7 +292,7 @@ static bool is_stuck(struct follow *follow)
 static void take_heartbeat(struct follow *follow)
 {
     if (is_stuck(follow)) {
-        make_consumer(follow);
+        follow_make_consumer(follow);
         return;
     }
     if (follow->state != FOLLOW_PULLING || follow->is_caught_up || ++follow->beats < BEATS) {
@@ -413,11 +411,6 @@ int follow_new(uv_loop_t *loop, struct wire *wire, const struct follow_source *s
     follow->timer.data = follow;
     *out_follow = follow;
     return 0;
-}
-
-void follow_joined(struct follow *follow)
-{
-    make_consumer(follow);
 }
 
 void follow_restart(struct follow *follow)

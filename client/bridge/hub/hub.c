@@ -68,7 +68,7 @@ void hub_joined(struct hub *hub)
         reader_joined(hub->followers[i].reader);
     }
     if (hub->shared.erase != NULL) {
-        erase_joined(hub->shared.erase);
+        erase_start(hub->shared.erase);
     }
 }
 

@@ -29,7 +29,7 @@ int erase_new(struct wire *wire, void (*has_room)(void *context), void *context,
 void erase_free(struct erase *erase); /* ends what waits; NULL is fine */
 
 /* What waits, because it came without a connection, goes on. */
-void erase_joined(struct erase *erase);
+void erase_start(struct erase *erase);
 
 /*
  * Erases the messages of a subject up to the number `last` of the stream. Then calls `done`, if it
@@ -257,12 +257,12 @@ struct follow_source {
 
 struct follow;
 
-/* `events` is borrowed, the texts are copied. Asks for nothing before follow_joined. 0, or
+/* `events` is borrowed, the texts are copied. Asks for nothing before follow_make_consumer. 0, or
  * -ERR_NOMEM. */
 int follow_new(uv_loop_t *loop, struct wire *wire, const struct follow_source *source,
                const struct follow_events *events, void *context, struct follow **out_follow);
 
-void follow_joined(struct follow *follow);
+void follow_make_consumer(struct follow *follow); /* with a connection to the hub */
 void follow_parted(struct follow *follow);
 void follow_go(struct follow *follow);
 void follow_restart(struct follow *follow); /* all comes once more */

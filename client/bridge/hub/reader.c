@@ -528,7 +528,7 @@ void reader_joined(struct reader *reader)
 {
     reader->heard_at_ms = steady_ms();
     for (size_t i = 0; i < FOLLOWS; i++) {
-        follow_joined(reader->parts[i].follow);
+        follow_make_consumer(reader->parts[i].follow);
     }
 }
 

@@ -21,46 +21,30 @@ void bridge_config_defaults(void *out_config)
 
 /* --- headings --------------------------------------------------------------------------------- */
 
-static struct bridge_host *find_host(const struct bridge_config *config, const char *name,
-                                     size_t length)
-{
-    for (size_t i = 0; i < config->host_count; i++) {
-        const struct bridge_host *host = &config->hosts[i];
-
-        if (strlen(host->name) == length && memcmp(host->name, name, length) == 0) {
-            return (struct bridge_host *)host;
-        }
-    }
-    return NULL;
-}
-
-static struct bridge_hood *find_hood(const struct bridge_config *config, const char *name,
-                                     size_t length)
-{
-    for (size_t i = 0; i < config->hood_count; i++) {
-        const struct bridge_hood *hood = &config->hoods[i];
-
-        if (strlen(hood->name) == length && memcmp(hood->name, name, length) == 0) {
-            return (struct bridge_hood *)hood;
-        }
-    }
-    return NULL;
-}
-
 const struct bridge_host *bridge_config_host(const struct bridge_config *config, const char *name)
 {
-    return find_host(config, name, strlen(name));
+    for (size_t i = 0; i < config->host_count; i++) {
+        if (strcmp(config->hosts[i].name, name) == 0) {
+            return &config->hosts[i];
+        }
+    }
+    return NULL;
 }
 
 const struct bridge_hood *bridge_config_hood(const struct bridge_config *config, const char *name)
 {
-    return find_hood(config, name, strlen(name));
+    for (size_t i = 0; i < config->hood_count; i++) {
+        if (strcmp(config->hoods[i].name, name) == 0) {
+            return &config->hoods[i];
+        }
+    }
+    return NULL;
 }
 
 static int add_host(struct bridge_config *config, const struct settings_source *source,
-                    const struct settings_heading *heading, void **out_base)
+                    const char *name, void **out_base)
 {
-    const struct bridge_host *old = find_host(config, heading->label, heading->label_bytes);
+    const struct bridge_host *old = bridge_config_host(config, name);
 
     if (old != NULL) {
         return settings_refuse(source, "[host %s] stands in line %u already", old->name, old->line);
@@ -70,32 +54,32 @@ static int add_host(struct bridge_config *config, const struct settings_source *
     }
     struct bridge_host *host = &config->hosts[config->host_count++];
     settings_put_defaults(&bridge_table, BRIDGE_SECTION_HOST, host);
-    memcpy(host->name, heading->label, heading->label_bytes);
+    memcpy(host->name, name, strlen(name));
     host->line = source->line;
     *out_base = host;
     return 0;
 }
 
-static struct bridge_hood *add_hood(struct bridge_config *config, const char *name, size_t length)
+static struct bridge_hood *add_hood(struct bridge_config *config, const char *name)
 {
     if (config->hood_count == BRIDGE_HOODS_MAX) {
         return NULL;
     }
     struct bridge_hood *hood = &config->hoods[config->hood_count++];
     settings_put_defaults(&bridge_table, BRIDGE_SECTION_HOOD, hood);
-    memcpy(hood->name, name, length);
+    memcpy(hood->name, name, strlen(name));
     return hood;
 }
 
 static int enter_hood(struct bridge_config *config, const struct settings_source *source,
-                      const struct settings_heading *heading, void **out_base)
+                      const char *name, void **out_base)
 {
-    const struct bridge_hood *old = find_hood(config, heading->label, heading->label_bytes);
+    const struct bridge_hood *old = bridge_config_hood(config, name);
 
     if (old != NULL) {
         return settings_refuse(source, "[hood %s] stands in line %u already", old->name, old->line);
     }
-    struct bridge_hood *hood = add_hood(config, heading->label, heading->label_bytes);
+    struct bridge_hood *hood = add_hood(config, name);
     if (hood == NULL) {
         return settings_refuse(source, "there may be at most %d hoods", BRIDGE_HOODS_MAX);
     }
@@ -108,6 +92,7 @@ int bridge_config_enter(void *config, const struct settings_source *source,
                         const struct settings_heading *heading, void **out_base)
 {
     bool is_host = heading->section == BRIDGE_SECTION_HOST;
+    char name[SETTINGS_NAME_BYTES] = "";
 
     if (!is_host && heading->section != BRIDGE_SECTION_HOOD) {
         *out_base = config;
@@ -121,13 +106,13 @@ int bridge_config_enter(void *config, const struct settings_source *source,
                                is_host ? "host lobby" : "hood campus", (int)heading->label_bytes,
                                heading->label);
     }
-    if (is_host && heading->label_bytes == strlen(BRIDGE_NO_HOST) &&
-        memcmp(heading->label, BRIDGE_NO_HOST, heading->label_bytes) == 0) {
+    memcpy(name, heading->label, heading->label_bytes);
+    if (is_host && strcmp(name, BRIDGE_NO_HOST) == 0) {
         return settings_refuse(source, "no host may be called " BRIDGE_NO_HOST
                                        ": this word stands for all hosts of a neighbourhood");
     }
-    return is_host ? add_host(config, source, heading, out_base)
-                   : enter_hood(config, source, heading, out_base);
+    return is_host ? add_host(config, source, name, out_base)
+                   : enter_hood(config, source, name, out_base);
 }
 
 /* --- rules about several keys ----------------------------------------------------------------- */
@@ -208,7 +193,7 @@ static int add_hoods(struct bridge_config *config, char *reason)
         const char *name = config->hosts[i].hood;
 
         if (name[0] != '\0' && bridge_config_hood(config, name) == NULL &&
-            add_hood(config, name, strlen(name)) == NULL) {
+            add_hood(config, name) == NULL) {
             return settings_refuse(&source, "there may be at most %d hoods", BRIDGE_HOODS_MAX);
         }
     }

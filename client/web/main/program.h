@@ -11,8 +11,6 @@
 #include "client/web/setup/options.h"
 #include "daemon/system/runtime.h"
 
-struct devices;
-
 struct program {
     uv_loop_t loop;
     struct web_config config;

@@ -30,6 +30,12 @@ void desk_turn_begin(struct html *html, const struct desk *desk, const char *cla
 void desk_places(struct html *html, const struct desk *desk, const char *name, const char *key_all,
                  const char *chosen);
 
+/* Seconds from one time to another; 0 where it is not later. */
+static inline uint64_t desk_seconds(int64_t from_ms, int64_t to_ms)
+{
+    return to_ms <= from_ms ? 0 : ((uint64_t)to_ms - (uint64_t)from_ms) / 1000;
+}
+
 /* The name of the element of a message in the list of all messages. */
 void desk_name_place(const char *id, char out_place[DESK_PLACE_BYTES]);
 

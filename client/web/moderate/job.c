@@ -7,7 +7,6 @@
 #include <sodium.h>
 
 #include "client/web/form.h"
-#include "client/web/moderate/page.h"
 
 enum {
     LIST_MESSAGES = 50, /* of a page of each list */

@@ -7,9 +7,6 @@
 
 #include <uv.h>
 
-#include "client/hearsay.h"
-#include "client/web/html.h"
-#include "client/web/http.h"
 #include "client/web/moderate/login.h"
 #include "client/web/moderate/page.h"
 #include "client/web/setup/config.h"

@@ -8,7 +8,6 @@
 #include "client/web/form.h"
 #include "client/web/moderate/inner.h"
 #include "client/web/page.h"
-#include "client/web/route/secret.h"
 
 enum {
     REASON_CHARACTERS_MAX = 1000,
@@ -56,12 +55,6 @@ static void write_text(struct html *html, const struct desk *desk,
     html_raw(html, "</div>\n");
 }
 
-/* Seconds from one time to another; 0 where that is before. */
-static uint64_t seconds_between(int64_t from_ms, int64_t to_ms)
-{
-    return to_ms <= from_ms ? 0 : ((uint64_t)to_ms - (uint64_t)from_ms) / 1000;
-}
-
 static void write_state(struct html *html, const struct desk *desk,
                         const struct hearsay_reported_message *reported, bool is_of_all)
 {
@@ -71,7 +64,7 @@ static void write_state(struct html *html, const struct desk *desk,
     if (reported->destroyed_ms > 0) {
         html_raw(html, "<b>");
         lang_write_with_until(html, desk->lang, "moderate.removed",
-                              seconds_between(desk->now_ms, reported->destroyed_ms), is_about);
+                              desk_seconds(desk->now_ms, reported->destroyed_ms), is_about);
         html_raw(html, "</b>\n");
     } else if (reported->hidden && !reported->pending) {
         lang_write_element(html, desk->lang, "b", NULL, "moderate.hidden");
@@ -84,11 +77,9 @@ static void write_state(struct html *html, const struct desk *desk,
         html_raw(html, "</b>\n");
     }
     html_raw(html, "<span>");
-    lang_write_ago(html, desk->lang, seconds_between(reported->deposited_ms, desk->now_ms),
-                   is_about);
+    lang_write_ago(html, desk->lang, desk_seconds(reported->deposited_ms, desk->now_ms), is_about);
     html_raw(html, "</span>\n<span>");
-    lang_write_gone(html, desk->lang, seconds_between(desk->now_ms, reported->expires_ms),
-                    is_about);
+    lang_write_gone(html, desk->lang, desk_seconds(desk->now_ms, reported->expires_ms), is_about);
     html_raw(html, "</span></p></div>\n");
 }
 

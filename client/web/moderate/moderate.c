@@ -12,13 +12,11 @@
 
 #include "client/web/form.h"
 #include "client/web/moderate/job.h"
-#include "client/web/moderate/page.h"
 #include "client/web/setup/moderate.h"
 #include "client/web/setup/options.h"
 #include "client/web/statics.h"
 #include "core/base/err.h"
 #include "daemon/system/container.h"
-#include "daemon/system/log.h"
 
 enum {
     TOKEN_DIGITS = LOGIN_TEXT_BYTES - 1,

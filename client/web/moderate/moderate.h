@@ -13,7 +13,6 @@
 
 #include <uv.h>
 
-#include "client/web/http.h"
 #include "client/web/moderate/login.h"
 #include "client/web/route/names.h"
 #include "client/web/setup/config.h"

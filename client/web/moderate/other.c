@@ -13,17 +13,10 @@ enum {
     WHAT_BYTES = 2 * HEARSAY_FILTER_BYTES_MAX + 2
 };
 
-/* Seconds from one time to another; 0 where that is before. */
-static uint64_t seconds_between(int64_t from_ms, int64_t to_ms)
-{
-    return to_ms <= from_ms ? 0 : ((uint64_t)to_ms - (uint64_t)from_ms) / 1000;
-}
-
 static void write_ago(struct html *html, const struct desk *desk, int64_t time_ms)
 {
     html_raw(html, "<span>");
-    lang_write_ago(html, desk->lang, seconds_between(time_ms, desk->now_ms),
-                   !desk->is_clock_trusted);
+    lang_write_ago(html, desk->lang, desk_seconds(time_ms, desk->now_ms), !desk->is_clock_trusted);
     html_raw(html, "</span>\n");
 }
 
@@ -67,7 +60,7 @@ static void write_notice(struct html *html, const struct desk *desk,
     write_ago(html, desk, notice->since_ms);
     html_raw(html, "<span>");
     if (notice->until_ms != 0) {
-        lang_write_gone(html, desk->lang, seconds_between(desk->now_ms, notice->until_ms),
+        lang_write_gone(html, desk->lang, desk_seconds(desk->now_ms, notice->until_ms),
                         !desk->is_clock_trusted);
     } else {
         desk_words(html, desk, "moderate.no_end");

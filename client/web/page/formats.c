@@ -304,7 +304,7 @@ static void feed_write_entry(struct html *html, const struct page *page,
     feed_write_time(html, "published", message->deposited_ms);
     feed_write_time(html, "updated", message->deposited_ms);
     html_raw(html, "<link");
-    page_write_href(html, &there, url, NULL);
+    page_write_href(html, &there, url);
     html_raw(html, "/>\n<content type=\"text\">");
     if (message->text != NULL) {
         html_textarea(html, message->text, message->bytes);

@@ -50,8 +50,7 @@ static void href_add(struct html *html, const char *name, const char *value, boo
     }
 }
 
-void page_write_href(struct html *html, const struct page *page, const char *path,
-                     const char *fragment)
+void page_write_href(struct html *html, const struct page *page, const char *path)
 {
     bool is_first = true;
 
@@ -67,10 +66,6 @@ void page_write_href(struct html *html, const struct page *page, const char *pat
         href_add(html, "a=", page->view->is_hood ? "1" : "", &is_first);
     }
     href_add(html, "p=", page->view->store, &is_first);
-    if (fragment != NULL) {
-        html_raw(html, "#");
-        html_url(html, fragment, strlen(fragment));
-    }
     html_raw(html, "\"");
 }
 
@@ -137,9 +132,9 @@ void page_path_of(const uint8_t *id, char *out_path)
 }
 
 void page_write_plurals(struct html *html, const struct page *page, const char *name,
-                        const char *key, unsigned least)
+                        const char *key)
 {
-    static const char *const categories[] = {"zero", "one", "two", "few", "many"};
+    static const char *const categories[] = {"one", "two", "few", "many"};
     char whole_key[64];
     char whole_name[64];
     const char *other;
@@ -148,7 +143,7 @@ void page_write_plurals(struct html *html, const struct page *page, const char *
     (void)snprintf(whole_name, sizeof(whole_name), "data-%s", name);
     other = lang_text(page->lang, whole_key);
     html_attribute(html, whole_name, other);
-    for (size_t i = least > 0 ? 1 : 0; i < sizeof(categories) / sizeof(categories[0]); i++) {
+    for (size_t i = 0; i < sizeof(categories) / sizeof(categories[0]); i++) {
         (void)snprintf(whole_key, sizeof(whole_key), "%s.%s", key, categories[i]);
         (void)snprintf(whole_name, sizeof(whole_name), "data-%s-%s", name, categories[i]);
         if (lang_has(page->lang, whole_key) &&
@@ -314,18 +309,6 @@ static void head_write_list(struct html *html, const struct page *page)
     head_end_title(html, page->title);
 }
 
-void page_begin_bare(struct html *html, const struct page *page, const char *heading)
-{
-    page_write_head(html, page->lang, heading, page->title);
-    html_raw(html, "</head>\n<body>\n<main>\n");
-    lang_write_element(html, page->lang, "h1", NULL, heading);
-}
-
-void page_end_bare(struct html *html)
-{
-    html_raw(html, "</main>\n</body>\n</html>\n");
-}
-
 /* Writes the links to this page in each language. They stand first on the page, where they are
  * found by who cannot read the rest. */
 static void head_write_languages(struct html *html, const struct page *page, const char *path)
@@ -344,7 +327,7 @@ static void head_write_languages(struct html *html, const struct page *page, con
         if (path == NULL) {
             page_write_view_href(html, &view);
         } else {
-            page_write_href(html, &other, path, NULL);
+            page_write_href(html, &other, path);
         }
         html_attribute(html, "lang", lang_tag(lang));
         html_raw(html, lang == page->lang ? " aria-current=\"true\">" : ">");
@@ -421,7 +404,7 @@ void page_begin_list(struct html *html, const struct page *page)
 {
     page_begin_document(html, page, NULL, NULL);
     html_raw(html, "<div>\n<h1><a");
-    page_write_href(html, page, "/", NULL);
+    page_write_href(html, page, "/");
     html_between(html, "><bdi>", page->title, "</bdi></a></h1>\n");
     if (page->view->place_name[0] != '\0') {
         html_between(html, "<p class=\"where\"><bdi>", page->view->place_name, "</bdi></p>\n");
@@ -434,7 +417,7 @@ static void footer_write_link(struct html *html, const struct page *page, const 
                               const char *key)
 {
     html_raw(html, "<li><a class=\"link\"");
-    page_write_href(html, page, path, NULL);
+    page_write_href(html, page, path);
     lang_write_between(html, page->lang, ">", key, "</a></li>\n");
 }
 

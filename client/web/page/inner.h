@@ -24,10 +24,6 @@ void page_begin_poster(struct html *html, const struct page *page);
 /* The index of a topic of the view among those that are offered; their number: it is not there. */
 size_t page_topic_find(const struct page *page, const char *topic);
 
-/* Begins and ends a document without style, script and links to other pages. */
-void page_begin_bare(struct html *html, const struct page *page, const char *heading);
-void page_end_bare(struct html *html);
-
 /* Ends a document. `sealed`: messages of groups that were left out. */
 void page_end(struct html *html, const struct page *page, size_t sealed);
 
@@ -40,9 +36,8 @@ void page_write_kept_fields(struct html *html, const struct page *page);
 /* Writes the hidden fields of each form that writes. */
 void page_write_form_fields(struct html *html, const struct page *page);
 
-/* Writes ` href="..."` for a path of ours, with host and language; `fragment` may be NULL. */
-void page_write_href(struct html *html, const struct page *page, const char *path,
-                     const char *fragment);
+/* Writes ` href="..."` for a path of ours, with host and language. */
+void page_write_href(struct html *html, const struct page *page, const char *path);
 
 /* Writes ` href="..."` for a view. */
 void page_write_view_href(struct html *html, const struct view *view);
@@ -74,9 +69,9 @@ void page_path_of(const uint8_t *id, char *out_path);
 
 /* Writes the texts of a key with plurals as attributes, for the script: ` data-new="..."` is that
  * of "other", ` data-new-one="..."` that of "one". A text like that of "other" is left out: the
- * script takes "other" instead. `least` is the smallest number that the script says. */
+ * script takes "other" instead. The script says no number below 1, so "zero" is left out. */
 void page_write_plurals(struct html *html, const struct page *page, const char *name,
-                        const char *key, unsigned least);
+                        const char *key);
 
 /* Seconds from hearsayd's now to a time, and back; 0 where that is in the past. */
 uint64_t page_seconds_until(const struct page *page, int64_t ms);

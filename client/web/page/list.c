@@ -47,7 +47,7 @@ static void item_begin_heading(struct html *html, const struct page *page,
     }
     page_path_of(message->id, path);
     html_raw(html, "<h3><a");
-    page_write_href(html, &there, path, NULL);
+    page_write_href(html, &there, path);
     html_raw(html, ">");
 }
 
@@ -400,7 +400,7 @@ static void list_write_empty(struct html *html, const struct page *page, bool is
                        is_filtered ? "list.empty_filter" : "list.empty");
     if (is_filtered) {
         html_raw(html, "<p><a class=\"link\"");
-        page_write_href(html, page, "/", NULL);
+        page_write_href(html, page, "/");
         lang_write_between(html, page->lang, ">", "list.everything", "</a></p>\n");
     } else if (can_leave) {
         lang_write_between(html, page->lang, "<p><a class=\"link\" href=\"#text\">",
@@ -414,7 +414,7 @@ void page_begin_news(struct html *html, const struct page *page, const char *key
     html_raw(html, "<div role=\"status\" class=\"news\"><p id=\"said\" hidden");
     html_attribute(html, "data-lost", lang_text(page->lang, "list.lost"));
     html_raw(html, "></p><button class=\"button\" id=\"new\" hidden");
-    page_write_plurals(html, page, "new", key, 1);
+    page_write_plurals(html, page, "new", key);
     html_raw(html, "></button>");
 }
 
@@ -423,17 +423,17 @@ static void list_write_news(struct html *html, const struct page *page)
 {
     page_begin_news(html, page, "list.new");
     html_raw(html, "<a class=\"button\" id=\"answered\" hidden");
-    page_write_href(html, page, "/m/", NULL);
-    page_write_plurals(html, page, "new", "answers.new", 1);
+    page_write_href(html, page, "/m/");
+    page_write_plurals(html, page, "new", "answers.new");
     html_raw(html, "></a></div>\n");
 }
 
 /* The words of times, for the script, which brings them up to date. */
 static void list_write_words(struct html *html, const struct page *page)
 {
-    page_write_plurals(html, page, "minutes", "span.minutes", 1);
-    page_write_plurals(html, page, "hours", "span.hours", 1);
-    page_write_plurals(html, page, "days", "span.days", 1);
+    page_write_plurals(html, page, "minutes", "span.minutes");
+    page_write_plurals(html, page, "hours", "span.hours");
+    page_write_plurals(html, page, "days", "span.days");
     html_attribute(html, "data-ago", lang_text(page->lang, "ago"));
     html_attribute(html, "data-gone", lang_text(page->lang, "item.gone"));
     if (!page->is_clock_trusted) {

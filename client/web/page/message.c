@@ -125,7 +125,7 @@ static void message_write_parent(struct html *html, const struct page *page,
 
     page_path_of(message->parent, path);
     html_raw(html, "<p><a class=\"link\"");
-    page_write_href(html, page, path, NULL);
+    page_write_href(html, page, path);
     lang_write_between(html, page->lang, ">", "answer.of", "</a></p>\n");
 }
 
@@ -234,9 +234,9 @@ void page_write_left(struct html *html, const struct page *page, const struct pa
         char parent[PAGE_PATH_BYTES] = "/m/";
 
         strncat(parent, left->re, PAGE_ID_TEXT_BYTES - 1);
-        page_write_href(html, page, parent, NULL);
+        page_write_href(html, page, parent);
     } else {
-        page_write_href(html, page, "/", NULL); /* with all topics: the message may have others */
+        page_write_href(html, page, "/"); /* with all topics: the message may have others */
     }
     lang_write_between(html, page->lang, ">", left->re != NULL ? "answer.back" : "message.back",
                        "</a></p>\n");

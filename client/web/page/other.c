@@ -35,9 +35,11 @@ void page_write_error(struct html *html, const struct page *page, const struct p
                                                             : "error.heading";
 
     if (error->notice == PAGE_NAME) { /* by the name that was asked for there is nothing else */
-        page_begin_bare(html, page, "error.heading");
+        page_write_head(html, page->lang, heading, page->title);
+        html_raw(html, "</head>\n<body>\n<main>\n");
+        lang_write_element(html, page->lang, "h1", NULL, heading);
         page_write_notice(html, page, error, NULL);
-        page_end_bare(html);
+        html_raw(html, "</main>\n</body>\n</html>\n"); /* no style, script or link */
         return;
     }
     page_begin(html, page, heading, NULL);
@@ -259,7 +261,7 @@ static void poster_write_choice(struct html *html, const struct page *page, cons
     (void)snprintf(view.second, sizeof(view.second), "%s", lang_tag(lang));
     other.view = &view;
     html_raw(html, "<a");
-    page_write_href(html, &other, "/poster", NULL);
+    page_write_href(html, &other, "/poster");
     if (lang != page->lang) {
         html_attribute(html, "lang", lang_tag(lang));
     }

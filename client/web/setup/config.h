@@ -6,8 +6,6 @@
  */
 #pragma once
 
-#include <stdio.h>
-
 #include "client/web/http.h"
 #include "client/web/lang.h"
 #include "client/web/topics.h"

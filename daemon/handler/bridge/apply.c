@@ -15,7 +15,6 @@
 
 #include "daemon/handler/bridge.h"
 #include "daemon/system/container.h"
-#include "daemon/watch/feed.h"
 
 static const char *const rule_names[] = {
     [PERSIST_BAN_PAYLOAD] = "a ban of a text",
