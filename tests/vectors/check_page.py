@@ -115,7 +115,7 @@ def check_exchange():
 
 def check_watch():
     """What hearsayd refuses in the query of a watch, the page says."""
-    said = re.findall(r"`(\w+)`", rule(r"\n- The fields (`k`.*?) of the query have no meaning in a watch\.")[0])
+    said = re.findall(r"`(\w+)`", rule(r"\n- The fields (`k`[^.]*?)\s+of the query have no meaning in a watch\.")[0])
     code = (FOLDER.parents[1] / "daemon/handler/watch.c").read_text(encoding="utf-8")
     refused = re.findall(r'"query\.(\w+)";\n *sentence = "(?!a watch for answers)', code)
     if sorted(said) != sorted(refused):
