@@ -31,7 +31,7 @@ struct apply {
     struct apply_job *first;
     struct apply_job *last;
     size_t count;
-    uint64_t ticket; /* of the first job; 0: not sent */
+    uint64_t ticket;  /* of the first job; 0: not sent */
     uint64_t refused; /* changes that were left out, and requests that failed */
     uint64_t no_room; /* messages that hearsayd had no room for: not applied, and not in refused */
     struct log_gate gate;
