@@ -472,6 +472,7 @@ class Schema:
             what = f".map = &{inner.snake}_map, .own = offsetof({envelope.struct()}, {body.own()})"
             items = [f".kind = {body.number}"] + ([what] if inner.fields else [])
             items += [f".reply = HEARSAY_RESPONSE_{body.answer.upper()}"] if body.answer else []
+            items += [".is_response = true"] if envelope.name == "Response" else []
             yield "    {" + ", ".join(items) + "},"
         yield (f"}};\nconst struct map_bodies codec_{envelope.snake}_bodies = "
                f"{{{envelope.snake}_bodies, {len(envelope.bodies)}}};")

@@ -84,6 +84,7 @@ struct map_body {
     const struct map *map; /* NULL: the body has no fields */
     size_t own;            /* offset of the body in the struct of the envelope */
     int reply;             /* of a request: enum hearsay_response_kind of its answer */
+    bool is_response;
 };
 
 struct map_bodies {

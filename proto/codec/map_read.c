@@ -14,6 +14,7 @@ struct map_reader {
                          * NULL: the message is the body */
     struct arena *arena;
     struct msg_error *error;
+    bool is_response; /* a later version may give its enums more values */
 };
 
 /* Returns the address of a member, given its offset. */
@@ -155,8 +156,10 @@ static int map_read_32(const struct map_reader *reader, const struct map_field *
     if (present) {
         memcpy(&bits, map_at(wire, field->wire), sizeof(bits));
         int64_t value = field->type == MAP_ENUM ? (int32_t)bits : (int64_t)bits;
-        if (value < (int64_t)field->min || (field->max != 0 && value > (int64_t)field->max) ||
-            (field->gap != 0 && value == (int64_t)field->gap)) {
+        bool is_open = reader->is_response && field->type == MAP_ENUM;
+        if (value < (int64_t)field->min ||
+            (!is_open && ((field->max != 0 && value > (int64_t)field->max) ||
+                          (field->gap != 0 && value == (int64_t)field->gap)))) {
             return map_refuse_number(reader, field, value);
         }
     }
@@ -315,7 +318,8 @@ static int map_read_entries(const struct map_reader *reader, const struct map_fi
     size_t count = map_wire_count(field, wire);
     size_t entry_bytes =
         field->inner != NULL ? field->inner->own_bytes : sizeof(struct hearsay_text);
-    struct map_reader inner = {field->inner, field->name, reader->arena, reader->error};
+    struct map_reader inner = {field->inner, field->name, reader->arena, reader->error,
+                               reader->is_response};
     uint8_t *entries = NULL;
     const uint8_t *items; /* an array of pointers */
 
@@ -348,7 +352,8 @@ static int map_read_entries(const struct map_reader *reader, const struct map_fi
 static int map_read_inner(const struct map_reader *reader, const struct map_field *field,
                           const void *wire, void *own)
 {
-    struct map_reader inner = {field->inner, field->name, reader->arena, reader->error};
+    struct map_reader inner = {field->inner, field->name, reader->arena, reader->error,
+                               reader->is_response};
     const ProtobufCMessage *message;
 
     memcpy(&message, map_at(wire, field->wire), sizeof(message));
@@ -384,7 +389,7 @@ static int map_read_fields(const struct map_reader *reader, const void *wire, vo
 int map_read_body(const struct map_body *body, const void *wire, struct arena *arena, void *out,
                   struct msg_error *out_error)
 {
-    struct map_reader reader = {body->map, NULL, arena, out_error};
+    struct map_reader reader = {body->map, NULL, arena, out_error, body->is_response};
     uint8_t *own = (uint8_t *)out + body->own;
 
     if (body->map == NULL) {

@@ -16,6 +16,7 @@ import pytest
 
 import cli_runner
 import conftest
+import fake_server
 import hearsay_wire as wire
 from hearsay_wire import pb
 
@@ -51,6 +52,29 @@ def test_deposit_prints_id_and_token(cli, client):
     nearest = client.call(wire.query_of(HERE, k=100, max_distance=0)).results
     assert bytes.fromhex(message_id) in {r.id for r in nearest}
     client.call(pb.Withdraw(id=bytes.fromhex(message_id), token=bytes.fromhex(token)))
+
+
+class LaterServer(fake_server.FakeServer):
+    """A later version, with a value more in each enum. Python keeps them as unknown fields."""
+
+    def answer(self, request):
+        if request.WhichOneof("body") == "hello":
+            host = pb.HostInfo(name="default", profile="v2:512/4", suggested_max_distance=1_000_000)
+            host.MergeFromString(b"\x40\x09\x48\x09\x58\x09")  # evict, accept, role
+            return pb.Response(id=request.id, welcome=pb.Welcome(
+                version=1, store_id=bytes(16), hosts=[host],
+                limits=pb.Limits(frame_bytes=65536, parts_max=64)))
+        deposited = pb.Deposited.FromString(b"\x18\x09")  # durability
+        return pb.Response(id=request.id, deposited=deposited)
+
+
+def test_enum_values_of_a_later_version(tmp_path):
+    """Each is taken: absent where that has a meaning, else as what promises least."""
+    with LaterServer() as server:
+        cli = cli_runner.Cli(server.address, str(tmp_path))
+        assert cli.json_lines("hosts", "--json")[0]["accept"] == "open"
+        code, out, err = cli.run("deposit", "--json", *ON, "hello")
+        assert code == 0 and json.loads(out)["durable"] is False, err
 
 
 def test_deposit_options(cli, client, rng, tmp_path):

@@ -322,7 +322,7 @@ TEST(test_bad_responses_name_the_field)
          "\x2a\x00\x3a\x00",
          24},
         {"durability", 3, "\x08\x01", 2},
-        {"durability", 3, "\x18\x04", 2},
+        {"durability", 3, "\x18\x00", 2},
         {"results.id", 4, "\x0a\x00", 2},
         {"results.distance", 4,
          "\x0a\x16\x0a\x10"

@@ -52,10 +52,12 @@ struct left {
     struct hearsay_deposited deposited;
 };
 
-/* Whether the message survives a power cut of the server. */
+/* Whether the message survives a power cut of the server. A durability of a later version does not
+ * count. */
 static bool is_durable(const struct hearsay_deposited *deposited)
 {
-    return deposited->durability != HEARSAY_DURABILITY_RELAXED;
+    return deposited->durability == HEARSAY_DURABILITY_ON_STORAGE ||
+           deposited->durability == HEARSAY_DURABILITY_REPLICATED;
 }
 
 static int print_json(const struct cli *cli, const struct left *left, uint64_t epoch)
