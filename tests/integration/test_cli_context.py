@@ -56,6 +56,19 @@ def of_sightings(sightings):
     return [label for bssid, dbm in sightings for label in labels.wifi(bssid, dbm)]
 
 
+@pytest.mark.parametrize(("label", "right"), [
+    ("topic:Coffee", "topic:coffee"),
+    ("wifi:A4:2B:8C:01:02:03", "wifi:a4:2b:8c:01:02:03"),
+    ("topic:coffee", None),
+    ("anything:Else", None),
+])
+def test_a_label_that_no_other_client_writes(offline, label, right):
+    """It is used as it is, with a warning that says what the others write."""
+    code, out, err = offline.run("context", "--json", "--profile", "v2:512/2", "-l", label)
+    assert code == 0 and labels_of(json.loads(out)) == [label]
+    assert err == (f"hearsay: --label {label}: clients write {right}\n" if right else "")
+
+
 def test_labels_and_filter(offline, rng):
     """Labels, positions and filter are those of the other implementation, for any profile."""
     for _ in range(20):

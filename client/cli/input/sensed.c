@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/label_form.h"
+
 bool sensed_given(const struct sensed *sensed)
 {
     return sensed->labels.count > 0 || sensed->wifi.count > 0 || sensed->topics.count > 0 ||
@@ -224,8 +226,13 @@ static int add_labels(const struct cli *cli, struct hearsay_context *context,
         }
     }
     for (size_t i = 0; i < sensed->labels.count; i++) {
-        if (hearsay_context_add_label(context, sensed->labels.items[i], &error) != HEARSAY_OK) {
+        char sentence[LABEL_FORM_SENTENCE_BYTES];
+        const char *label = sensed->labels.items[i];
+        if (hearsay_context_add_label(context, label, &error) != HEARSAY_OK) {
             return cli_report(cli, &error);
+        }
+        if (label_form_check(label, strlen(label), sentence) != 0) {
+            cli_complain(cli, "--label %.80s: %s", label, sentence);
         }
     }
     return CLI_DONE;
