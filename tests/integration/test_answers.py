@@ -91,6 +91,10 @@ def test_hidden_answers_take_no_place(make_daemon):
     cli.ok("admin", "remove", flood[1])
     leave(cli, "yes, too", "--re", parent)
     assert answers(cli, parent) == ["yes", "yes, too"]
+    cli.ok("admin", "restore", flood[0])
+    code, out, err = cli.run("get", "--answers", parent)
+    assert code == 0 and "no" in out and "yes, too" not in out
+    assert err == "hearsay: these are the first 2 answers; there may be more\n"
 
 
 def test_one_sender_leaves_no_more_than_a_share(make_daemon, rng):

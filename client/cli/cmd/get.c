@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* get: prints one message by its id. */
+#include <inttypes.h>
 
 #include "client/cli/cmd/commands.h"
 #include "client/cli/cmd/query_common.h"
@@ -116,7 +117,8 @@ static int print_answer(const struct cli *cli, const struct get_options *chosen,
     return code;
 }
 
-/* As many answers as one message may have fit one query, but perhaps not all their payloads. */
+/* As many answers as one message takes fit one query, but perhaps not all their payloads, and not
+ * those that the operator restored meanwhile. */
 static int get_answers(const struct cli *cli, const struct get_options *chosen,
                        const struct hearsay_group *group, const char *host, const uint8_t *id)
 {
@@ -134,6 +136,9 @@ static int get_answers(const struct cli *cli, const struct get_options *chosen,
     }
     for (size_t i = 0; i < results->result_count && code == CLI_DONE; i++) {
         code = print_answer(cli, chosen, group, &results->results[i], &is_first);
+    }
+    if (code == CLI_DONE && results->result_count == query.k) {
+        cli_complain(cli, "these are the first %" PRIu32 " answers; there may be more", query.k);
     }
     if (code == CLI_DONE && is_first) {
         cli_complain(cli, "nothing found");
