@@ -83,6 +83,9 @@ static int connect_prepare(const struct hearsay_connect *options, struct address
 {
     const char *agent = options->agent != NULL ? options->agent : "libhearsay/" HEARSAY_VERSION;
     int status = connect_check(options, agent, error);
+    if (status == HEARSAY_OK && options->tls != NULL) {
+        status = secure_check(options->tls, error);
+    }
     if (status != HEARSAY_OK) {
         return status;
     }

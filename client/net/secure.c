@@ -202,6 +202,21 @@ static int shake_hands(struct secure *secure, int64_t deadline_ms, struct hearsa
 
 /* --- whom to believe -------------------------------------------------------------------------- */
 
+int secure_check(const struct hearsay_tls *tls, struct hearsay_error *out_error)
+{
+    uint8_t pin[TLS_PIN_BYTES];
+
+    for (size_t i = 0; i < tls->pin_count; i++) {
+        if (!tls_pin_parse(tls->pins[i], pin)) {
+            return fail_set(out_error, HEARSAY_ERR_ARGUMENT,
+                            "\"%.80s\" is no pin, 64 hexadecimal digits: hearsayd's log has its "
+                            "own",
+                            tls->pins[i]);
+        }
+    }
+    return HEARSAY_OK;
+}
+
 static int believe_pin(struct secure *secure, const struct hearsay_tls *tls,
                        struct hearsay_error *error)
 {
@@ -209,14 +224,9 @@ static int believe_pin(struct secure *secure, const struct hearsay_tls *tls,
     char text[TLS_PIN_TEXT_BYTES];
     bool is_one = false;
 
-    for (size_t i = 0; i < tls->pin_count; i++) {
-        if (!tls_pin_parse(tls->pins[i], pin)) {
-            return fail_set(error, HEARSAY_ERR_ARGUMENT,
-                            "\"%.80s\" is no pin, 64 hexadecimal digits: hearsayd's log has its "
-                            "own",
-                            tls->pins[i]);
-        }
-        is_one = is_one || memcmp(pin, secure->info.pin, sizeof(pin)) == 0;
+    for (size_t i = 0; i < tls->pin_count && !is_one; i++) {
+        is_one =
+            tls_pin_parse(tls->pins[i], pin) && memcmp(pin, secure->info.pin, sizeof(pin)) == 0;
     }
     if (!is_one) {
         tls_pin_print(secure->info.pin, text);

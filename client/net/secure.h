@@ -11,6 +11,9 @@
 struct address;
 struct secure;
 
+/* Checks the pins before anything is sent. Returns 0 or HEARSAY_ERR_ARGUMENT. */
+int secure_check(const struct hearsay_tls *tls, struct hearsay_error *out_error);
+
 /*
  * Does the TLS handshake on a connected socket, which is borrowed, and verifies the server. No byte
  * of the hearsay protocol is sent before the server is verified. Returns 0 with *out_secure owned

@@ -455,6 +455,8 @@ def test_command_with_a_pin(command, signed):
     assert code == 2 and "is no pin" in err
     code, _, err = command.run("--pin", pin[:-1], "ping")
     assert code == 2 and "is no pin" in err
+    code, _, err = command.run("--pin", pin[:-1], "--server", "127.0.0.1:1", "ping")  # nobody is there
+    assert code == 2 and "is no pin" in err
 
 
 def test_command_trusts_on_first_use(make_daemon, authority, tmp_path):
