@@ -39,7 +39,7 @@ enum { CHANNELS_TOLD = 5 };
 static const char not_a_scan[] = "not of a scanner that is read here: `iw dev wlan0 scan`, `nmcli "
                                  "-t -f BSSID,SIGNAL device wifi list`, "
                                  "`wpa_cli scan_results`, OpenWrt's `iwinfo wlan0 scan`, `iwlist "
-                                 "wlan0 scan`, Android's `termux-wifi-scaninfo`";
+                                 "wlan0 scan`";
 
 /* A line without what ends it, or its end. */
 struct piece {

@@ -204,6 +204,7 @@ def test_formats(offline, name):
 @pytest.mark.parametrize("text, said", [
     ("", "the scan saw no access point"),
     ("command failed: Device or resource busy (-16)\n", 'line 1 of the scan, "command failed'),
+    ("hello\n", "Android's `termux-wifi-scaninfo` is read, too"),
     ("[]", "the scan saw no access point"),
     ("[{", "line 1 of the scan is no JSON, or the scan was cut off there"),
     ('{"API_ERROR": "Location needs to be enabled"}', "termux-wifi-scaninfo failed: Location needs"),

@@ -94,6 +94,10 @@ TEST(test_ranges)
                      HEARSAY_ERR_ARGUMENT);
     assert_int_equal(hearsay_context_add_topic(context, "\xff", &error), HEARSAY_ERR_ARGUMENT);
     assert_non_null(strstr(error.sentence, "UTF-8"));
+    assert_int_equal(hearsay_context_add_scan(context, "hello", 5, NULL, &error),
+                     HEARSAY_ERR_ARGUMENT);
+    assert_non_null(strstr(error.sentence, "`iwlist wlan0 scan`"));
+    assert_null(strstr(error.sentence, "termux")); /* which prints JSON */
     assert_int_equal(count_of(context), 0);
     assert_int_equal(hearsay_context_add_time(context, INT64_C(253402300799999), NULL), HEARSAY_OK);
     assert_int_equal(hearsay_context_add_time(context, INT64_C(-62167219200000), NULL), HEARSAY_OK);

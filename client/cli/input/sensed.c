@@ -128,8 +128,12 @@ static int add_scan_text(const struct cli *cli, struct hearsay_context *context,
         if (status != HEARSAY_ERR_ARGUMENT) {
             return code;
         }
-        cli_complain(cli, "without a scan, --wifi BSSID=DBM gives an access point, and --at or "
-                          "--topic says where you are");
+        cli_complain(cli,
+                     "%swithout a scan, --wifi BSSID=DBM gives an access point, and --at or "
+                     "--topic says where you are",
+                     scan_json_is(text, byte_count)
+                         ? ""
+                         : "Android's `termux-wifi-scaninfo` is read, too; ");
         return CLI_NEGATIVE;
     }
     if (sightings == 0) {
