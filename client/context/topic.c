@@ -155,9 +155,11 @@ int hearsay_context_add_topic(struct hearsay_context *context, const char *topic
                               struct hearsay_error *out_error)
 {
     size_t length = strlen(topic);
-    if (length > CONTEXT_TOPIC_BYTES || !label_is_utf8(topic, length)) {
-        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the topic \"%.60s\" is %s", topic,
-                        length > CONTEXT_TOPIC_BYTES ? "too long" : "not UTF-8");
+    if (length > CONTEXT_TOPIC_BYTES) {
+        return add_folded(context, topic, out_error); /* refuses it, with its room */
+    }
+    if (!label_is_utf8(topic, length)) {
+        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the topic \"%.60s\" is not UTF-8", topic);
     }
     char *folded = NULL;
     int status = topic_fold(topic, length, &folded, out_error);

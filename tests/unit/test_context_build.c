@@ -94,6 +94,11 @@ TEST(test_ranges)
                      HEARSAY_ERR_ARGUMENT);
     assert_int_equal(hearsay_context_add_topic(context, "\xff", &error), HEARSAY_ERR_ARGUMENT);
     assert_non_null(strstr(error.sentence, "UTF-8"));
+    char topic[CONTEXT_TOPIC_BYTES + 2];
+    memset(topic, 'a', sizeof(topic) - 1);
+    topic[sizeof(topic) - 1] = '\0';
+    assert_int_equal(hearsay_context_add_topic(context, topic, &error), HEARSAY_ERR_ARGUMENT);
+    assert_non_null(strstr(error.sentence, "takes 1025 bytes; there is room for 234"));
     assert_int_equal(hearsay_context_add_scan(context, "hello", 5, NULL, &error),
                      HEARSAY_ERR_ARGUMENT);
     assert_non_null(strstr(error.sentence, "`iwlist wlan0 scan`"));
