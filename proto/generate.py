@@ -77,7 +77,7 @@ LETTERS_TOP = """\
 
 #include "proto/msg.h\""""
 VALUE = r"[A-Z][A-Z0-9_]*|\d+"
-RANGE = re.compile(rf"(?:(cut to|up to|at least) )?({VALUE})(?: to ({VALUE}))?(?: (bytes|ppm))?|ppm")
+RANGE = re.compile(rf"(?:(cut to|up to|at least) )?({VALUE})(?: (to|or) ({VALUE}))?(?: (bytes|ppm))?|ppm")
 LIST = re.compile(rf"up to ({VALUE}) entries(?: of (.*))?")
 
 
@@ -150,7 +150,7 @@ class Field:
             self.absent = absent[1].replace(",", "") if absent[1] else absent[2]
         self.minimum = self.maximum = self.most = self.form = self.without = self.answer = None
         self.unit = ""
-        self.cut = self.presence_kept = False
+        self.cut = self.either = self.presence_kept = False
 
     def note(self, text):
         for item in text.split(", ") if text else []:
@@ -175,8 +175,8 @@ class Field:
         found = RANGE.fullmatch(item)
         if not found:
             return False
-        word, first, last, self.unit = found[1], found[2], found[3], found[4] or item
-        self.cut = word == "cut to"
+        word, first, last, self.unit = found[1], found[2], found[4], found[5] or item
+        self.cut, self.either = word == "cut to", found[3] == "or"
         self.minimum = first if word in (None, "at least") else None
         self.maximum = None if word == "at least" else last or first
         return True
@@ -442,6 +442,7 @@ class Schema:
             items += [f".gap = {gap}" for gap in gaps]
         items += [f".min = {minimum}"] if minimum else []
         items += [f".max = {maximum}"] if maximum else []
+        items += [".is_either = true"] if field.either else []
         if field.form:
             items.append(f".form = &codec_form_{field.form}")
         return items + self.absent_items(field)

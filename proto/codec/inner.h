@@ -62,6 +62,7 @@ struct map_field {
                    * a text of TEXTS, 0: no limit; for CHARS the capacity of the array; for NUMBERS
                    * the most entries */
     uint64_t gap; /* a value of an ENUM between min and max that has left the protocol; 0: none */
+    bool is_either; /* of a BYTES: the size is min or max, and nothing between */
     int64_t absent; /* the value of an absent number */
     const struct hearsay_text
         *absent_text;            /* the value of an absent text; NULL: the text stays absent */

@@ -122,8 +122,8 @@ static int map_refuse_size(const struct map_reader *reader, const struct map_fie
                       field->min);
     } else {
         msg_error_set(reader->error, HEARSAY_CODE_INVALID, NULL,
-                      "%s has %zu bytes; %" PRIu64 " to %" PRIu64 " are allowed", field->name, size,
-                      field->min, field->max);
+                      "%s has %zu bytes; %" PRIu64 " %s %" PRIu64 " are allowed", field->name, size,
+                      field->min, field->is_either ? "or" : "to", field->max);
     }
     return map_refused_in(reader, field);
 }
@@ -131,7 +131,9 @@ static int map_refuse_size(const struct map_reader *reader, const struct map_fie
 /* max 0: any size. */
 static bool map_size_is_right(const struct map_field *field, size_t size)
 {
-    return size >= field->min && (field->max == 0 || size <= field->max);
+    bool is_within = size >= field->min && (field->max == 0 || size <= field->max);
+
+    return is_within && (!field->is_either || size == field->min || size == field->max);
 }
 
 /* --- reading ---------------------------------------------------------------------------------- */

@@ -297,6 +297,9 @@ def test_only_reading_requests_name_their_client(make_gateway, rng):
                        {"on_behalf_local": packed("fd00::1")}):
             error = client.refused(pb.Here(), **fields)
             assert error.code == "INVALID" and error.error.field == "on_behalf"
+        for length in (3, 5):
+            error = client.refused(pb.Here(), on_behalf=bytes(length))
+            assert error.error.message == f"on_behalf has {length} bytes; 4 or 16 are allowed"
         assert client.call(pb.Ping())
     with gateway.connect("192.0.2.7") as client:
         error = client.refused(pb.Here(), on_behalf=phone)

@@ -219,6 +219,7 @@ static const struct spoiled spoiled_rows[] = {
     SPOILED("agent", 1, hello.agent, struct hearsay_text, long_agent, LIMIT_AGENT_BYTES + 1),
     SPOILED("resume_token", 1, hello.resume_token, struct hearsay_bytes, spare, 0),
     SPOILED("resume_token", 1, hello.resume_token, struct hearsay_bytes, spare, 65),
+    SPOILED("on_behalf", 1, hello.on_behalf, struct hearsay_bytes, spare, 5),
     SPOILED("id", 3, deposit.id, struct hearsay_bytes, NULL, 0),
     SPOILED("id", 3, deposit.id, struct hearsay_bytes, spare, 0),
     SPOILED("id", 3, deposit.id, struct hearsay_bytes, spare, 15),

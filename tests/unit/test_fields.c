@@ -72,6 +72,9 @@ static size_t any_size(struct rng *rng, const struct map_field *field)
 {
     const uint64_t most = field->max != 0 && field->max < DATA_MAX ? field->max : DATA_MAX;
 
+    if (field->is_either) {
+        return (size_t)(rng_chance(rng, 50) ? field->min : field->max);
+    }
     return (size_t)(field->min + rng_below(rng, (uint32_t)(most - field->min) + 1));
 }
 
