@@ -625,9 +625,10 @@ def test_status_says_since_when_an_access_point_is_silent(hub, reader, owner):
 def test_status_says_why_a_reader_is_behind(hub, reader, owner, rng):
     wait_until(lambda: "has all that the hub has" in status_text(reader), "the reader")
     reader.daemon.stop()
+    wait_until(lambda: "ap1: behind why hearsayd here is away" in status_text(reader), "hearsayd is away")
+    assert "reader_current 0\n" in reader.bridge.status("--metrics")
     owner.message(rng.randbytes(16))
     owner.settle()
-    wait_until(lambda: "ap1: behind why hearsayd here is away" in status_text(reader), "hearsayd is away")
     reader.bridge.stop()
     with hub.connect("reader") as nats:
         nats.api("STREAM.DELETE.o")

@@ -391,12 +391,15 @@ void reader_erase_has_room(struct reader *reader);
 
 const char *reader_host(const struct reader *reader);
 
-/* Whether all that the hub has was given to hearsayd; and whether nothing was left out of it for
- * lack of room, or because the access point publishes too much. */
+/* Whether all that the hub has was given to hearsayd. */
 bool reader_is_current(const struct reader *reader);
+
+/* Whether it is not current, or hearsayd is away; if neither, whether nothing was left out for lack
+ * of room, or because the access point publishes too much. */
+bool reader_is_behind(const struct reader *reader);
 bool reader_is_whole(const struct reader *reader);
 
-/* Of a reader that is not current: why, in words. */
+/* Of a reader that is behind: why, in words. */
 enum { READER_WHY_BYTES = 320 };
 void reader_explain(const struct reader *reader, char *out);
 

@@ -264,8 +264,7 @@ static void request_comparison(struct reader *reader)
     char subject[SUBJECT_BYTES];
     struct wire_letter letter = {.subject = subject};
 
-    if (reader->not_compared_since_s != 0 && reader_is_whole(reader) &&
-        near_is_up(reader->shared.near)) {
+    if (reader->not_compared_since_s != 0 && reader_is_whole(reader)) {
         subject_compare(reader->host, reader->shared.name, subject);
         (void)wire_publish(reader->shared.wire, &letter);
     }
@@ -604,6 +603,11 @@ bool reader_is_current(const struct reader *reader)
     return is_current;
 }
 
+bool reader_is_behind(const struct reader *reader)
+{
+    return !reader_is_current(reader) || !near_is_up(reader->shared.near);
+}
+
 void reader_explain(const struct reader *reader, char *out)
 {
     if (!wire_is_joined(reader->shared.wire)) {
@@ -642,7 +646,7 @@ uint64_t reader_silent_ms(const struct reader *reader, int64_t *out_since_s)
 
 bool reader_is_whole(const struct reader *reader)
 {
-    return reader_is_current(reader) && reader_no_room(reader) == 0 && reader_beyond(reader) == 0;
+    return !reader_is_behind(reader) && reader_no_room(reader) == 0 && reader_beyond(reader) == 0;
 }
 
 uint64_t reader_no_room(const struct reader *reader)
