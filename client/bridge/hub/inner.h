@@ -406,8 +406,8 @@ void reader_explain(const struct reader *reader, char *out);
 /*
  * How long no head of the owner has come, although the hub is there; 0: one has come, or the time
  * is too short to tell. *out_since_s: when the hub stored the last one, by a server's clock; 0: the
- * hub has none. The time counts from the start or from the connection to the hub, because nobody
- * else knows whether the clocks agree.
+ * hub has none. The time counts from the first connection to the hub at the earliest, because
+ * nobody else knows whether the clocks agree.
  */
 uint64_t reader_silent_ms(const struct reader *reader, int64_t *out_since_s);
 

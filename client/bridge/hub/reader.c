@@ -45,7 +45,7 @@ struct reader {
     uint64_t heads;               /* of the owner, ever */
     uint64_t head_seq;            /* of the last head in the stream; 0: there was none */
     int64_t head_stored_s;        /* when the hub stored it, by a server's clock */
-    uint64_t heard_at_ms;         /* steady_ms of the last new head, or of the connection */
+    uint64_t heard_at_ms;         /* steady_ms of the last new head; at first, of the connection */
     struct log_gate odd_gate;
 };
 
@@ -525,7 +525,7 @@ int reader_new(const struct reader_shared *shared, const char *host, struct read
 
 void reader_joined(struct reader *reader)
 {
-    reader->heard_at_ms = steady_ms();
+    reader->heard_at_ms = reader->heard_at_ms != 0 ? reader->heard_at_ms : steady_ms();
     for (size_t i = 0; i < FOLLOWS; i++) {
         follow_make_consumer(reader->parts[i].follow);
     }
