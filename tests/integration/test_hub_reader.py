@@ -7,9 +7,11 @@ import calendar
 import collections
 import contextlib
 import json
+import os
 import pathlib
 import random
 import re
+import sqlite3
 import time
 
 import pytest
@@ -644,6 +646,18 @@ def test_a_silence_goes_on_over_a_new_connection(hub, make_daemon, owner):
     finally:
         site.remove()
         uplink.close()
+
+
+def test_a_reader_that_cannot_store_is_in_trouble(hub, reader, owner, rng):
+    wait_until(lambda: "has all that the hub has" in status_text(reader), "the reader")
+    with contextlib.closing(sqlite3.connect(os.path.join(reader.daemon.data, "messages.db"),
+                                            isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")  # so hearsayd cannot write
+        owner.message(rng.randbytes(16))
+        owner.settle()
+        wait_until(lambda: "why hearsayd here does not take what the hub has" in status_text(reader), "the reason")
+        assert reader.bridge.run("status").returncode == 1
+    wait_until(lambda: "has all that the hub has" in status_text(reader), "room again")
 
 
 def test_status_says_why_a_reader_is_behind(hub, reader, owner, rng):

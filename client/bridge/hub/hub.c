@@ -272,8 +272,8 @@ bool hub_has_trouble(const struct hub *hub)
     for (size_t i = 0; hub->shared.near != NULL && i < hub->config->reader_count; i++) {
         const struct reader *reader = hub->followers[i].reader;
 
-        has_trouble = has_trouble || is_refused(&hub->followers[i]) || reader_no_room(reader) > 0 ||
-                      reader_beyond(reader) > 0 ||
+        has_trouble = has_trouble || is_refused(&hub->followers[i]) || reader_is_refused(reader) ||
+                      reader_no_room(reader) > 0 || reader_beyond(reader) > 0 ||
                       bridge_is_overdue(reader_not_compared_since(reader));
     }
     return has_trouble;

@@ -399,6 +399,9 @@ bool reader_is_current(const struct reader *reader);
 bool reader_is_behind(const struct reader *reader);
 bool reader_is_whole(const struct reader *reader);
 
+/* Whether hearsayd does not take what the hub has, for example because its storage is full. */
+bool reader_is_refused(const struct reader *reader);
+
 /* Of a reader that is behind: why, in words. */
 enum { READER_WHY_BYTES = 320 };
 void reader_explain(const struct reader *reader, char *out);

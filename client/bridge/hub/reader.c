@@ -608,6 +608,11 @@ bool reader_is_behind(const struct reader *reader)
     return !reader_is_current(reader) || !near_is_up(reader->shared.near);
 }
 
+bool reader_is_refused(const struct reader *reader)
+{
+    return reader->queue.error[0] != '\0';
+}
+
 void reader_explain(const struct reader *reader, char *out)
 {
     if (!wire_is_joined(reader->shared.wire)) {
