@@ -69,9 +69,11 @@ def test_two_owners_one_is_fenced(make_point, hub, rng):
     taken = second.bridge.run("take", "ap4", "--now")
     assert taken.returncode == 0 and "the store here is the owner now" in taken.stdout, taken
     assert "may publish for" in taken.stdout
-    first.bridge.wait_log("FENCED: another store owns this host")
+    line = first.bridge.wait_log("FENCED: another store owns this host.*").group()
+    assert "hearsayd here still takes deposits, which nobody else sees" in line, line
     said = first.bridge.run("status")
     assert said.returncode == 1 and "FENCED" in said.stdout, said
+    assert "nobody else sees what is left here" in " ".join(said.stdout.split()), said
     # The hub loses the head: the owner writes it again, and the other one stays fenced.
     lose_head(hub, "ap4")
     second.daemon.restart()  # takes longer than an interval of heads: the first one has looked
