@@ -3,7 +3,9 @@
 the operator's words."""
 
 import contextlib
+import os
 import re
+import sqlite3
 import time
 
 import pytest
@@ -67,9 +69,11 @@ def test_two_owners_one_is_fenced(make_point, hub, rng):
     taken = second.bridge.run("take", "ap4", "--now")
     assert taken.returncode == 0 and "the store here is the owner now" in taken.stdout, taken
     assert "may publish for" in taken.stdout
-    first.bridge.wait_log("FENCED: another store owns this host")
+    line = first.bridge.wait_log("FENCED: another store owns this host.*").group()
+    assert "hearsayd here still takes deposits, which nobody else sees" in line, line
     said = first.bridge.run("status")
     assert said.returncode == 1 and "FENCED" in said.stdout, said
+    assert "nobody else sees what is left here" in " ".join(said.stdout.split()), said
     # The hub loses the head: the owner writes it again, and the other one stays fenced.
     lose_head(hub, "ap4")
     second.daemon.restart()  # takes longer than an interval of heads: the first one has looked
@@ -324,6 +328,50 @@ def test_the_operators_word_is_applied_and_its_result_published(make_point, hub,
         nats.flush()
         wait_until(lambda: letter_at_hub(hub, "ap6", ids[0].hex())[1].change.HasField("gone"), "the result")
     assert point.stored() == set(ids[1:])
+
+
+def wait_owner(point):
+    wait_until(lambda: "owner" in point.bridge.run("status").stdout, "the owner")
+
+
+def test_status_says_that_a_disk_is_full(make_point, hub, rng):
+    """An answer of hearsayd does not hide a cursor that is not saved. An operator's word that hearsayd cannot store
+    is an error from then on, and not only when the word is asked for with the next head."""
+    reader = access_point.Reader(hub, "ap14")
+    point = make_point("ap14").start()
+    ids = point.deposit(rng, 2)
+    point.wait_published(ids)
+    wait_owner(point)
+    point.bridge.stop()
+    fresh = os.path.join(point.state, "ap14.cursor.new")
+    os.mkdir(fresh)
+    late = point.deposit(rng)
+    point.bridge.env["HEARSAY_BRIDGE_HEAD_MS"] = "3000"
+    point.start()
+    point.bridge.wait_log("its cursor cannot be saved")
+    late += point.deposit(rng)
+    point.wait_published(late)
+    wait_until(lambda: ", 0 on their way" in point.bridge.run("status").stdout, "an answer")
+    said = point.bridge.run("status")
+    assert said.returncode == 1 and "its cursor cannot be saved" in said.stdout, said
+    os.rmdir(fresh)
+    wait_until(lambda: point.bridge.run("status").returncode == 0, "room again")
+    point.bridge.stop()
+    point.bridge.env["HEARSAY_BRIDGE_HEAD_MS"] = "20000"
+    point.start()
+    wait_owner(point)
+    with contextlib.closing(sqlite3.connect(os.path.join(point.daemon.data, "messages.db"),
+                                            isolation_level=None)) as other, hub.connect("reader") as nats:
+        other.execute("BEGIN IMMEDIATE")  # so hearsayd cannot write
+        word = letters.Letter(version=1, change=pb.Change(gone=pb.Gone(
+            id=ids[0], until_ms=int(time.time() * 1000) + 3_600_000, why=pb.WAS_REMOVED)))
+        nats.publish(f"o.{hub_cluster.shard_of('ap14')}.ap14.{ids[0].hex()}", word.SerializeToString())
+        nats.flush()
+        point.bridge.wait_log("hearsayd does not take what the hub says")
+        said = point.bridge.run("status")
+        assert said.returncode == 1 and "could not write to its storage" in " ".join(said.stdout.split()), said
+    point.bridge.stop()
+    reader.close()
 
 
 def test_what_is_wrong_is_said(make_point, hub, rng):

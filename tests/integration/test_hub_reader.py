@@ -7,9 +7,11 @@ import calendar
 import collections
 import contextlib
 import json
+import os
 import pathlib
 import random
 import re
+import sqlite3
 import time
 
 import pytest
@@ -23,6 +25,7 @@ from hearsay_wire import letters, pb
 from hub_cluster import shard_of, wait_until
 from hub_site import Site, figures_of
 from nats_wire import NoAnswer, Refused
+from uplink import Uplink
 
 pytestmark = hub_cluster.needs_hub
 HOSTS = {"ap1": "campus", "ap2": "campus"}
@@ -599,10 +602,11 @@ def status_text(site):
     return " ".join(site.bridge.status().split())
 
 
+def silence(site):
+    return figures_of(site.bridge.status("--metrics"))["reader_silent_seconds"]
+
+
 def test_status_says_since_when_an_access_point_is_silent(hub, reader, owner):
-    def silence():
-        return int(re.search(r'^hearsay_bridge_reader_silent_seconds{host="ap1"} (\d+)$',
-                             reader.bridge.status("--metrics"), re.M)[1])
     wait_until(lambda: "silent its access point has never written" in status_text(reader), "a host without a head")
     before = time.time()
     owner.head()
@@ -612,7 +616,7 @@ def test_status_says_since_when_an_access_point_is_silent(hub, reader, owner):
     found = wait_until(lambda: re.search("silent its access point, since ([-0-9: ]+ UTC): it is off", status_text(reader)), "the time")
     since = calendar.timegm(time.strptime(found[1], "%Y-%m-%d %H:%M:%S UTC"))
     assert int(before) <= since <= after
-    wait_until(lambda: silence() > 1, "the metric")
+    wait_until(lambda: silence(reader) > 1, "the metric")
     assert max(map(len, reader.bridge.status().splitlines())) <= 60
     reader.bridge.stop()
     reader.bridge.start()
@@ -622,12 +626,47 @@ def test_status_says_since_when_an_access_point_is_silent(hub, reader, owner):
     wait_until(lambda: "silent" not in status_text(reader), "the next head")
 
 
+def test_a_silence_goes_on_over_a_new_connection(hub, make_daemon, owner):
+    uplink = Uplink(hub.ports)
+    site = Site(hub, make_daemon, "reader", {"ap1": "replica"})
+    uplink.rewrite(site.bridge.config)
+    try:
+        owner.head()
+        owner.settle()
+        site.start()
+        before = wait_until(lambda: silence(site) > 3 and silence(site), "a silence")
+        uplink.cut()
+        site.bridge.wait_log("the connection to the hub is lost")
+        uplink.mend()
+        assert wait_until(lambda: silence(site), "the silence after the connection") >= before
+        owner.head()
+        owner.settle()
+        wait_until(lambda: "silent" not in status_text(site), "the next head")
+        site.stop()
+    finally:
+        site.remove()
+        uplink.close()
+
+
+def test_a_reader_that_cannot_store_is_in_trouble(hub, reader, owner, rng):
+    wait_until(lambda: "has all that the hub has" in status_text(reader), "the reader")
+    with contextlib.closing(sqlite3.connect(os.path.join(reader.daemon.data, "messages.db"),
+                                            isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")  # so hearsayd cannot write
+        owner.message(rng.randbytes(16))
+        owner.settle()
+        wait_until(lambda: "why hearsayd here does not take what the hub has" in status_text(reader), "the reason")
+        assert reader.bridge.run("status").returncode == 1
+    wait_until(lambda: "has all that the hub has" in status_text(reader), "room again")
+
+
 def test_status_says_why_a_reader_is_behind(hub, reader, owner, rng):
     wait_until(lambda: "has all that the hub has" in status_text(reader), "the reader")
     reader.daemon.stop()
+    wait_until(lambda: "ap1: behind why hearsayd here is away" in status_text(reader), "hearsayd is away")
+    assert "reader_current 0\n" in reader.bridge.status("--metrics")
     owner.message(rng.randbytes(16))
     owner.settle()
-    wait_until(lambda: "ap1: behind why hearsayd here is away" in status_text(reader), "hearsayd is away")
     reader.bridge.stop()
     with hub.connect("reader") as nats:
         nats.api("STREAM.DELETE.o")

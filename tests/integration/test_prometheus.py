@@ -254,14 +254,16 @@ def test_the_file_is_replaced_whole(busy, tmp_path):
 
 
 def test_the_units_command_writes_the_file(shared, tmp_path):
-    """The command of hearsay-stats.service, with another folder."""
+    """The command of hearsay-stats.service, with another folder. Without its own the unit does nothing."""
     unit = os.path.join(os.path.dirname(os.environ.get("HEARSAY_UNIT", "")), "hearsay-stats.service")
     if not os.path.exists(unit):
         pytest.skip("built without libsystemd")
     with open(unit, encoding="utf-8") as file:
-        _, *args = re.search("^ExecStart=(.*)$", file.read(), re.MULTILINE).group(1).split()
+        text = file.read()
+    _, *args = re.search("^ExecStart=(.*)$", text, re.MULTILINE).group(1).split()
     folder, name = os.path.split(args.pop())
     assert folder == "/var/lib/prometheus/node-exporter" and name.endswith(".prom")
+    assert f"\nConditionPathIsDirectory={folder}\n\n[Service]" in text
     cli_runner.of_daemon(shared, shared.socket_path).ok(*args, str(tmp_path / name))
     assert value(parse((tmp_path / name).read_text())[0], "hearsay_up") == 1
 

@@ -200,7 +200,7 @@ static void print_reasons(const struct follower *follower, FILE *out)
     if (is_refused(follower)) {
         text_print(out, "    why", "hearsayd here does not serve it: %s",
                    words_error(follower->words));
-    } else if (!reader_is_current(reader)) {
+    } else if (reader_is_behind(reader)) {
         reader_explain(reader, why);
         text_print(out, "    why", "%s", why);
     }
@@ -231,7 +231,7 @@ void hub_print_status(const struct hub *hub, FILE *out)
 
         (void)fprintf(out, "  %.40s: %s\n", reader_host(follower->reader),
                       has_all(follower) ? "has all that the hub has"
-                      : reader_is_current(follower->reader) && !is_refused(follower)
+                      : !reader_is_behind(follower->reader) && !is_refused(follower)
                           ? "without what has no room"
                           : "behind");
         print_reasons(follower, out);
@@ -272,8 +272,8 @@ bool hub_has_trouble(const struct hub *hub)
     for (size_t i = 0; hub->shared.near != NULL && i < hub->config->reader_count; i++) {
         const struct reader *reader = hub->followers[i].reader;
 
-        has_trouble = has_trouble || is_refused(&hub->followers[i]) || reader_no_room(reader) > 0 ||
-                      reader_beyond(reader) > 0 ||
+        has_trouble = has_trouble || is_refused(&hub->followers[i]) || reader_is_refused(reader) ||
+                      reader_no_room(reader) > 0 || reader_beyond(reader) > 0 ||
                       bridge_is_overdue(reader_not_compared_since(reader));
     }
     return has_trouble;

@@ -391,20 +391,26 @@ void reader_erase_has_room(struct reader *reader);
 
 const char *reader_host(const struct reader *reader);
 
-/* Whether all that the hub has was given to hearsayd; and whether nothing was left out of it for
- * lack of room, or because the access point publishes too much. */
+/* Whether all that the hub has was given to hearsayd. */
 bool reader_is_current(const struct reader *reader);
+
+/* Whether it is not current, or hearsayd is away; if neither, whether nothing was left out for lack
+ * of room, or because the access point publishes too much. */
+bool reader_is_behind(const struct reader *reader);
 bool reader_is_whole(const struct reader *reader);
 
-/* Of a reader that is not current: why, in words. */
+/* Whether hearsayd does not take what the hub has, for example because its storage is full. */
+bool reader_is_refused(const struct reader *reader);
+
+/* Of a reader that is behind: why, in words. */
 enum { READER_WHY_BYTES = 320 };
 void reader_explain(const struct reader *reader, char *out);
 
 /*
  * How long no head of the owner has come, although the hub is there; 0: one has come, or the time
  * is too short to tell. *out_since_s: when the hub stored the last one, by a server's clock; 0: the
- * hub has none. The time counts from the start or from the connection to the hub, because nobody
- * else knows whether the clocks agree.
+ * hub has none. The time counts from the first connection to the hub at the earliest, because
+ * nobody else knows whether the clocks agree.
  */
 uint64_t reader_silent_ms(const struct reader *reader, int64_t *out_since_s);
 

@@ -45,7 +45,7 @@ struct reader {
     uint64_t heads;               /* of the owner, ever */
     uint64_t head_seq;            /* of the last head in the stream; 0: there was none */
     int64_t head_stored_s;        /* when the hub stored it, by a server's clock */
-    uint64_t heard_at_ms;         /* steady_ms of the last new head, or of the connection */
+    uint64_t heard_at_ms;         /* steady_ms of the last new head; at first, of the connection */
     struct log_gate odd_gate;
 };
 
@@ -264,8 +264,7 @@ static void request_comparison(struct reader *reader)
     char subject[SUBJECT_BYTES];
     struct wire_letter letter = {.subject = subject};
 
-    if (reader->not_compared_since_s != 0 && reader_is_whole(reader) &&
-        near_is_up(reader->shared.near)) {
+    if (reader->not_compared_since_s != 0 && reader_is_whole(reader)) {
         subject_compare(reader->host, reader->shared.name, subject);
         (void)wire_publish(reader->shared.wire, &letter);
     }
@@ -526,7 +525,7 @@ int reader_new(const struct reader_shared *shared, const char *host, struct read
 
 void reader_joined(struct reader *reader)
 {
-    reader->heard_at_ms = steady_ms();
+    reader->heard_at_ms = reader->heard_at_ms != 0 ? reader->heard_at_ms : steady_ms();
     for (size_t i = 0; i < FOLLOWS; i++) {
         follow_make_consumer(reader->parts[i].follow);
     }
@@ -604,6 +603,16 @@ bool reader_is_current(const struct reader *reader)
     return is_current;
 }
 
+bool reader_is_behind(const struct reader *reader)
+{
+    return !reader_is_current(reader) || !near_is_up(reader->shared.near);
+}
+
+bool reader_is_refused(const struct reader *reader)
+{
+    return reader->queue.error[0] != '\0';
+}
+
 void reader_explain(const struct reader *reader, char *out)
 {
     if (!wire_is_joined(reader->shared.wire)) {
@@ -642,7 +651,7 @@ uint64_t reader_silent_ms(const struct reader *reader, int64_t *out_since_s)
 
 bool reader_is_whole(const struct reader *reader)
 {
-    return reader_is_current(reader) && reader_no_room(reader) == 0 && reader_beyond(reader) == 0;
+    return !reader_is_behind(reader) && reader_no_room(reader) == 0 && reader_beyond(reader) == 0;
 }
 
 uint64_t reader_no_room(const struct reader *reader)

@@ -89,7 +89,8 @@ static void become_fenced(struct claim *claim)
 {
     if (claim->state != CLAIM_FENCED) {
         log_error("host %s: FENCED: another store owns this host at the hub, so nothing is "
-                  "published any more; `hearsay-bridge take %s` takes it back",
+                  "published any more, and hearsayd here still takes deposits, which nobody else "
+                  "sees; `hearsay-bridge take %s` takes the host back",
                   claim->host, claim->host);
         claim->state = CLAIM_FENCED;
         claim->events->fenced(claim->context);
@@ -406,7 +407,8 @@ const char *claim_text(const struct claim *claim)
         [CLAIM_RESTORING] = "gets its messages back from the hub",
         [CLAIM_WAITING] = "waits until the earlier store is silent",
         [CLAIM_OWNER] = "owner",
-        [CLAIM_FENCED] = "FENCED: another store owns it at the hub",
+        [CLAIM_FENCED] =
+            "FENCED: another store owns it at the hub, and nobody else sees what is left here",
     };
 
     return texts[claim->state];

@@ -19,6 +19,7 @@ struct host {
     bool is_greeted;
     bool is_stopping;
     char error[WIRE_ERROR_BYTES]; /* of hearsayd */
+    char cursor_error[WIRE_ERROR_BYTES];
     struct log_gate gate;
     struct cursor cursor;
     struct cursor before; /* of another store, as the file has it */
@@ -82,7 +83,10 @@ static void write_cursor(struct host *host)
     }
     int rc = cursor_save(host->config->state, host->name, &kept);
 
+    host->cursor_error[0] = '\0';
     if (rc != 0) {
+        (void)snprintf(host->cursor_error, sizeof(host->cursor_error),
+                       "its cursor cannot be saved: %s", strerror(rc));
         note_trouble(host, "its cursor cannot be saved", strerror(rc));
     } else {
         host->saved_seq = host->cursor.seq;
@@ -486,6 +490,7 @@ void host_read_figures(const struct host *host, struct host_figures *out)
     const char *error = publish_error(host->publish);
 
     error = error[0] == '\0' ? claim->error : error;
+    error = error[0] == '\0' ? host->cursor_error : error;
     error = error[0] == '\0' ? host->restore.error : error;
     *out = (struct host_figures){
         .name = host->name,

@@ -8,8 +8,8 @@ static void on_applied(void *context, bool is_applied, const char *why)
 {
     struct orders *orders = context;
 
-    (void)why;
     if (!is_applied) {
+        (void)snprintf(orders->restore->error, sizeof(orders->restore->error), "%.250s", why);
         restore_words_later(orders->restore);
     }
 }
