@@ -45,6 +45,9 @@ MESSAGES_TOP = """\
  * its number of entries beside it: `changes` has `change_count`. _ms is Unix milliseconds, _s
  * seconds, _ppm millionths. `Names` in grave accents are those of the protocol: in the structs,
  * `max_distance` may be max_distance_ppm.
+ *
+ * An enum of a response may have a value that is not in this header, from a later server: a switch
+ * needs a default, and an array a check. docs/protocol.md says what such a value means.
  */
 #ifndef HEARSAY_MESSAGES_H
 #define HEARSAY_MESSAGES_H

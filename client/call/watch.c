@@ -30,6 +30,8 @@ static int watch_fill(const struct hearsay_query *query, uint64_t after_seq,
     out->watch.query.until_ms = INT64_MAX;
     out->watch.query.order = HEARSAY_ORDER_SIMILARITY;
     out->watch.query.exclude_count = 0;
+    out->watch.query.wait_ms = LIMIT_WAIT_MS_DEFAULT;
+    out->watch.query.max_staleness_ms = UINT64_MAX;
     return status;
 }
 

@@ -37,6 +37,8 @@ struct heard {
     unsigned without_asker; /* requests but gets that named nobody */
     char reason[64];
     uint64_t after_seq;
+    uint64_t max_staleness_ms; /* of a watch */
+    uint32_t wait_ms;
     uint64_t unwatched;
     uint64_t watch_id; /* answered to a watch */
 };
@@ -74,6 +76,8 @@ static void answer(struct fake_peer *peer, const struct hearsay_request *request
     switch (request->kind) {
     case HEARSAY_REQUEST_WATCH:
         heard->after_seq = request->watch.after_seq;
+        heard->max_staleness_ms = request->watch.query.max_staleness_ms;
+        heard->wait_ms = request->watch.query.wait_ms;
         response.kind = HEARSAY_RESPONSE_WATCHING;
         response.watching.watch_id = heard->watch_id;
         response.watching.seq = 12;
@@ -335,6 +339,8 @@ TEST(test_requests)
     part = (struct hearsay_query_part){.filter = hearsay_filter_bytes(&filter)};
     query.parts = &part;
     query.part_count = 1;
+    query.max_staleness_ms = 0; /* a watch has neither, and a server refuses both */
+    query.wait_ms = 5;
     assert_int_equal(hearsay_submit_watch(client, &query, 5, &ticket, NULL), HEARSAY_OK);
     reply = next(client);
     assert_int_equal(reply->response.kind, HEARSAY_RESPONSE_WATCHING);
@@ -351,6 +357,8 @@ TEST(test_requests)
     fake_server_stop(&server);
     assert_string_equal(heard.reason, "spam");
     assert_int_equal(heard.after_seq, 5);
+    assert_int_equal(heard.wait_ms, 1000);
+    assert_true(heard.max_staleness_ms == UINT64_MAX);
     assert_int_equal(heard.unwatched, 7);
 }
 

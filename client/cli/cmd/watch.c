@@ -20,8 +20,7 @@ static const struct watch_options watch_defaults = {
                         .max_distance_ppm = QUERY_SUGGESTED,
                         .since_ms = INT64_MIN,
                         .until_ms = INT64_MAX,
-                        .with_payload = true,
-                        .max_staleness_ms = UINT64_MAX}}};
+                        .with_payload = true}}};
 
 static const struct args_option watch_options[] = {
     QUERY_OPTIONS,
