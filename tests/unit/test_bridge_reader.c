@@ -113,6 +113,65 @@ static void end_loop(uv_loop_t *loop)
     assert_int_equal(uv_loop_close(loop), 0);
 }
 
+/* --- the queue -------------------------------------------------------------------------------- */
+
+static void on_no_room(void *context, uint32_t messages)
+{
+    (void)context;
+    (void)messages;
+}
+
+static void on_moved(void *context)
+{
+    (void)context;
+}
+
+/* Adds a word of the store 7, and has hearsayd refuse it for a reason of its own. */
+static void add_refused(struct queue *queue)
+{
+    const struct msg_letter letter = {
+        .kind = MSG_LETTER_CHANGE,
+        .change = {.has_gone = true,
+                   .gone = {.id = {id, sizeof(id)}, .until_ms = 9, .why = HEARSAY_WAS_REMOVED}}};
+    const struct state state = {.store = 7};
+    const struct hearsay_error full = {.sentence = "the disk is full"};
+    struct bytes bytes;
+
+    fake.store = 1;
+    encode(&letter, &bytes);
+    assert_true(queue_add(queue, &state, bytes.data, bytes.count, true));
+    bytes_deinit(&bytes);
+    queue_go(queue);
+    fake.done(fake.context, NULL, &full);
+    assert_string_equal(queue->error, "the disk is full");
+}
+
+/* When nothing waits any more, hearsayd refuses nothing: `status` would name the error for days. */
+TEST(test_an_empty_queue_has_no_error)
+{
+    static const struct queue_events events = {on_no_room, on_moved};
+    const struct hearsay_error odd = {.sentence = "too large", .field = "changes.message"};
+    struct queue queue;
+    uv_loop_t loop;
+
+    assert_int_equal(uv_loop_init(&loop), 0);
+    queue_init(&queue, &loop, NULL, "lobby", &events, NULL);
+    add_refused(&queue);
+    queue_go(&queue);
+    fake.done(fake.context, NULL, &odd);
+    assert_int_equal(queue.left_out, 1);
+    assert_int_equal(queue.count, 0);
+    assert_string_equal(queue.error, "");
+    add_refused(&queue);
+    fake.store = 7; /* of the operator here */
+    queue_go(&queue);
+    assert_int_equal(queue.count, 0);
+    assert_string_equal(queue.error, "");
+    queue_stop(&queue);
+    end_loop(&loop);
+    queue_deinit(&queue);
+}
+
 /* --- pages ------------------------------------------------------------------------------------ */
 
 /* Each access point reads pages strictly: one unknown value would make the page unreadable. */
