@@ -361,6 +361,19 @@ TEST(test_rounds_end)
     }
 }
 
+/* Of a later version: neighbours would drop the query. */
+TEST(test_a_metric_that_is_not_known)
+{
+    struct stored stored = {.bytes = {1}};
+    struct hearsay_query_part part = {.filter = {stored.bytes, BYTES}};
+    struct hearsay_ask ask = make_ask(1, &part, K, 4096);
+
+    assert_int_equal(circle_new("campus", PROFILE, &circle), 0);
+    ask.query.metric = (enum hearsay_metric)9;
+    assert_null(round_new(circle, &ask, 65536, &fake_events, NULL, 2000));
+    circle_free(circle);
+}
+
 TEST(test_a_circle_has_room_for_some)
 {
     struct msg_peer_summary word = make_word(0);

@@ -13,6 +13,7 @@ enum { SENT_MAX = 8 };
 static struct {
     char subject[SUBJECT_BYTES];
     bool is_gone;
+    enum hearsay_why why;
 } sent[SENT_MAX];
 static size_t sent_count;
 static wire_done *done_request;
@@ -38,6 +39,7 @@ bool __wrap_wire_request(struct wire *wire, const struct wire_letter *letter, ui
     assert_int_equal(letter_decode(letter->data, letter->size, &arena, &read, &error), 0);
     assert_int_equal(read.kind, MSG_LETTER_CHANGE);
     (void)snprintf(sent[sent_count].subject, SUBJECT_BYTES, "%s", letter->subject);
+    sent[sent_count].why = read.change.gone.why;
     sent[sent_count++].is_gone = read.change.has_gone;
     arena_deinit(&arena);
     done_request = done;
@@ -115,6 +117,28 @@ TEST(test_the_last_state_of_a_page_is_sent)
         done_request(request_context, tag, WIRE_ANSWERED, &acknowledged);
     }
     assert_int_equal(pages_done, 1);
+    publish_stop(publish);
+    assert_int_equal(uv_run(&loop, UV_RUN_DEFAULT), 0);
+    assert_int_equal(uv_loop_close(&loop), 0);
+    publish_free(publish);
+}
+
+/* Each reader reads letters strictly, and would keep the message. */
+TEST(test_a_reason_of_a_later_version_is_published_as_removed)
+{
+    struct hearsay_change change = gone(1, ids[0]);
+    uv_loop_t loop;
+    struct publish *publish;
+
+    sent_count = 0;
+    change.gone.why = (enum hearsay_why)9;
+    assert_int_equal(uv_loop_init(&loop), 0);
+    publish =
+        publish_new(&(struct publish_options){.loop = &loop, .host = "ap1", .done = on_page_done});
+    assert_non_null(publish);
+    assert_int_equal(publish_begin(publish, &change, 1), 0);
+    assert_int_equal(sent_count, 1);
+    assert_int_equal(sent[0].why, HEARSAY_WAS_REMOVED);
     publish_stop(publish);
     assert_int_equal(uv_run(&loop, UV_RUN_DEFAULT), 0);
     assert_int_equal(uv_loop_close(&loop), 0);

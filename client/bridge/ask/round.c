@@ -128,7 +128,7 @@ static void fill_query(struct round *round)
         .max_distance_ppm = asked->max_distance_ppm,
         .since_ms = asked->since_ms,
         .until_ms = asked->until_ms,
-        .metric = asked->metric == HEARSAY_METRIC_BITS ? INDEX_METRIC_BITS : INDEX_METRIC_PHI,
+        .metric = asked->metric == HEARSAY_METRIC_PHI ? INDEX_METRIC_PHI : INDEX_METRIC_BITS,
         .order = asked->order == HEARSAY_ORDER_NEWEST ? INDEX_ORDER_NEWEST : INDEX_ORDER_SIMILARITY,
         .exclude = round->slices,
         .exclude_count = (uint32_t)asked->exclude_count,

@@ -11,6 +11,16 @@ bool feed_is_about_change(const struct hearsay_error *error)
     return strncmp(error->field, "changes", strlen("changes")) == 0;
 }
 
+struct hearsay_change feed_for_letter(const struct hearsay_change *change)
+{
+    struct hearsay_change known = *change;
+
+    if (known.has_gone && known.gone.why > HEARSAY_WAS_EVICTED) {
+        known.gone.why = HEARSAY_WAS_REMOVED;
+    }
+    return known;
+}
+
 int feed_digest_add(struct feed_digest *digest, const struct hearsay_change *change,
                     int64_t deposited_before_ms, int64_t expires_after_ms)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * feed: the changes of a host between hearsayd and the hub: whether a refusal is about them, and
- * the digest by which two copies are compared.
+ * feed: the changes of a host between hearsayd and the hub: whether a refusal is about them, how
+ * letters have them, and the digest by which two copies are compared.
  */
 #pragma once
 
@@ -11,6 +11,10 @@
 /* Whether a refusal of apply is about the changes: hearsayd may take fewer of them.
  * Else it is about the request, or hearsayd. */
 bool feed_is_about_change(const struct hearsay_error *error);
+
+/* The change as a letter has it. Letters are read strictly: a `why` of a later version of hearsayd
+ * becomes HEARSAY_WAS_REMOVED. */
+struct hearsay_change feed_for_letter(const struct hearsay_change *change);
 
 /* How many messages two copies should have, and the XOR of the hashes of their states. */
 struct feed_digest {

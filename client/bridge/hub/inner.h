@@ -194,7 +194,7 @@ struct queue {
     struct arena arena;
     uv_timer_t retry;
     struct log_gate gate;
-    char error[QUEUE_ERROR_BYTES]; /* why hearsayd took nothing of the last Apply; "": it did */
+    char error[QUEUE_ERROR_BYTES]; /* why hearsayd takes nothing of what waits; "": it does */
 };
 
 /* `near`, `host` and `events` are borrowed. */

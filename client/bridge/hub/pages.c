@@ -73,11 +73,15 @@ static bool send_page(struct asked *asked, const struct msg_page *page)
 
 static void send_changes(struct asked *asked, const struct hearsay_changed *changed)
 {
-    struct msg_page page = {.changes = changed->changes,
+    static struct hearsay_change changes[LIMIT_CHANGES];
+    struct msg_page page = {.changes = changes,
                             .change_count = changed->change_count,
                             .next = changed->next | asked->pages->tag << TAG_SHIFT,
                             .more = changed->more};
 
+    for (size_t i = 0; i < changed->change_count; i++) { /* at most LIMIT_CHANGES, as decoded */
+        changes[i] = feed_for_letter(&changed->changes[i]);
+    }
     if (!send_page(asked, &page)) {
         asked->limit = (uint32_t)changed->change_count / 2;
         asked->is_used = asked->limit > 0 && ask_feed(asked);

@@ -29,6 +29,8 @@ static void drop_items(struct queue *queue, size_t count)
     queue->count -= count;
     if (queue->count > 0) {
         memmove(queue->items, queue->items + count, queue->count * sizeof(queue->items[0]));
+    } else {
+        queue->error[0] = '\0'; /* nothing is refused */
     }
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/bridge/feed/feed.h"
 #include "client/bridge/wire/subject.h"
 #include "core/base/err.h"
 #include "proto/codec/letter.h"
@@ -183,7 +184,7 @@ static bool can_send(const struct words *words, const struct state *state)
 /* Sends what the hub does not have. */
 static void take_change(struct words *words, const struct hearsay_change *told)
 {
-    struct hearsay_change change = *told;
+    struct hearsay_change change = feed_for_letter(told);
     struct state state;
 
     change.seq = 0;

@@ -71,11 +71,14 @@ static int carry_out(const struct bridge_options *options, const struct bridge_c
 }
 
 /* What --check-config checks besides, as settings_program.check. */
-static int check_config(void *config, FILE *out, char *out_reason)
+static int check_config(void *checked, FILE *out, char *out_reason)
 {
+    const struct bridge_config *config = checked;
+    struct stat found;
     int rc = program_check(config, out_reason);
 
-    if (rc == 0 && privilege_is_root()) {
+    if (rc == 0 && privilege_is_root() && config->user[0] == '\0' &&
+        stat(config->state, &found) != 0) {
         (void)fputs("hearsay-bridge: warning: root has opened `cert`, `key` and `ca`, which the "
                     "user of the service may be unable to read: start the service once, then "
                     "check again, or set `user`\n",

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/bridge/feed/feed.h"
 #include "client/bridge/wire/subject.h"
 #include "core/base/err.h"
 #include "proto/codec/letter.h"
@@ -217,7 +218,7 @@ static struct entry *find_entry(struct publish *publish, const char *subject)
 
 static int add_entry(struct publish *publish, const struct hearsay_change *change)
 {
-    struct msg_letter letter = {.kind = MSG_LETTER_CHANGE, .change = *change};
+    struct msg_letter letter = {.kind = MSG_LETTER_CHANGE, .change = feed_for_letter(change)};
     struct entry entry = {.begin = publish->letters.count};
     struct entry *place;
     int rc;
