@@ -86,6 +86,26 @@ def test_a_draft_of_an_answer_is_that_messages(phone, place):
     assert typed(phone) == WORDS
 
 
+def test_the_id_of_an_answer_stays(phone, place):
+    """It is that of its own form. Code and id of the answer come of it, and the id of the message, which the form of the
+    report has, is public."""
+    place.leave("a question", source="127.0.0.9")
+    phone.open(place)
+    phone.follow("#messages a")
+    was = typed(phone, "#leave [name=id]")
+    assert was != typed(phone, "#report [name=id]")
+    put(phone, "#text", WORDS)
+    for _ in range(2):
+        reload(phone)
+        assert typed(phone) == WORDS and typed(phone, "#leave [name=id]") == was
+    phone.unfold("#report")
+    phone.fill("#words", REASON)
+    phone.tap("label[for='report.spam']")
+    phone.follow("=Deutsch")
+    assert typed(phone) == WORDS and typed(phone, "#leave [name=id]") == was
+    assert typed(phone, "#words") == REASON and typed(phone, "#report [name=id]") != was
+
+
 def test_a_draft_of_a_report_is_that_messages(phone, place):
     for number in range(2):
         place.leave(f"rude {number}", source=f"127.0.0.{number + 9}")

@@ -174,6 +174,21 @@ def test_a_lost_answer_is_no_second_message(phone, relay, way):
     phone.until(lambda: len(phone.messages) == 2, "who writes it anew leaves another message")
 
 
+def test_a_removed_message_is_left_anew(phone, relay):
+    """Its id is used up: the page that refuses it has another, which the script lets be."""
+    phone.open(relay)
+    phone.fill("#text", TYPED["#text"])
+    lose(phone, relay, "form#leave button", "forgets")
+    phone.open(relay)
+    with relay.place.gateway.daemon.administrator() as operator:
+        operator.call(wire.pb.Remove(id=bytes.fromhex(phone.find("#messages > li").get_attribute("id")[2:])))
+    phone.follow("form#leave button")
+    assert phone.heading == "That did not work"
+    phone.follow("form#leave button")
+    phone.wait_left()
+    assert len(phone.messages) == 1
+
+
 @pytest.mark.parametrize("is_answer", [False, True], ids=["message", "answer"])
 def test_back_to_a_form_that_was_sent(phone, relay, is_answer):
     """It is empty: nobody leaves a message twice, and the next one can be typed."""

@@ -409,6 +409,37 @@ TEST(test_notices)
     }
 }
 
+/* A kind of a later version counts as another one. */
+TEST(test_an_unknown_kind)
+{
+    static const struct hearsay_report_reason reasons[] = {
+        {HEARSAY_REPORT_SPAM, {NULL, 0}},
+        {HEARSAY_REPORT_OTHER_KIND, {NULL, 0}},
+        {(enum hearsay_report_kind)(HEARSAY_REPORT_OTHER_KIND + 1), {"loud", 4}}};
+    const struct hearsay_reported_message message = reported_of(reasons, 3);
+    const struct hearsay_decision decision = {.act = {"hide", 4}, .kind = reasons[2].kind};
+    const struct desk desk = {.places = "",
+                              .where = "",
+                              .lang = lang_find("en"),
+                              .language = "en",
+                              .title = "x",
+                              .key = "01",
+                              .token = "0"};
+    struct html html;
+
+    html_init(&html);
+    desk_list(&html, &desk, DESK_REPORTED, true,
+              &(struct hearsay_reported_list){.messages = &message, .message_count = 1});
+    assert_int_equal(count_word(&html, "2 \xc3\x97 Something else<div"), 1);
+    assert_int_equal(count_word(&html, "loud"), 1);
+    assert_int_equal(count_word(&html, "<option value=\"other\" selected>"), 1);
+    html_deinit(&html);
+    html_init(&html);
+    desk_log(&html, &desk, &(struct hearsay_decision_list){&decision, 1, false});
+    assert_int_equal(count_word(&html, "Something else"), 1);
+    html_deinit(&html);
+}
+
 TEST(test_kinds)
 {
     assert_int_equal(form_report_kind_of("about-me"), HEARSAY_REPORT_ABOUT_ME);

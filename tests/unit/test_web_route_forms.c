@@ -306,6 +306,7 @@ TEST_WITH(wrong_fields_are_named, web_route_setup, NULL)
         {"/leave", "text=%&id=" SEED, "form"},
         {"/leave", "text=a&re=12&id=" SEED, "re"},
         {"/leave", "text=a&e=x&re=000102030405060708090a0b0c0d0e0f&id=" SEED, "re"},
+        {"/leave", "text=a&re=" SEED "&id=00112233445566778899AABBCCDDEEFF", "id"}, /* public */
         {"/withdraw", "code=AAAAAAAAAAAAAAAAAAAAAAAAAA", "id"},
         {"/report", "why=spam", "id"},
         {"/report", "id=" SEED "&why=bored", "why"},

@@ -7,7 +7,7 @@
 
 enum { DESK_PLACE_BYTES = SECRET_HEX_BYTES + 2 /* the name of an element for a message */ };
 
-/* The key of the text of a kind of reports, 1 .. FORM_REPORT_KINDS - 1. */
+/* The key of the text of a kind of reports, at least 1. */
 const char *desk_kind_key(size_t kind);
 
 /* Writes the text of a key. */

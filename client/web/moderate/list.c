@@ -17,10 +17,17 @@ enum {
     LIST_BYTES = HTML_BYTES_MAX / (DESK_LISTS + 2) /* the list of all messages is one, too */
 };
 
+/* A kind of a later version counts as another one. */
+static size_t known_kind(size_t kind)
+{
+    return kind < FORM_REPORT_KINDS ? kind : (size_t)HEARSAY_REPORT_OTHER_KIND;
+}
+
 /* The page of phones says "me". */
 const char *desk_kind_key(size_t kind)
 {
-    return kind == HEARSAY_REPORT_ABOUT_ME ? "moderate.about_me" : form_report_kinds[kind].key;
+    return kind == HEARSAY_REPORT_ABOUT_ME ? "moderate.about_me"
+                                           : form_report_kinds[known_kind(kind)].key;
 }
 
 /* --- messages --------------------------------------------------------------------------------- */
@@ -89,7 +96,7 @@ static size_t count_kind(const struct hearsay_reported_message *reported, size_t
     size_t count = 0;
 
     for (size_t i = 0; i < reported->reason_count; i++) {
-        count += (size_t)reported->reasons[i].kind == kind;
+        count += known_kind(reported->reasons[i].kind) == kind;
     }
     return count;
 }
@@ -113,7 +120,7 @@ static void write_reasons(struct html *html, const struct desk *desk,
         for (size_t i = 0; i < reported->reason_count; i++) {
             const struct hearsay_report_reason *reason = &reported->reasons[i];
 
-            if ((size_t)reason->kind == kind && reason->text.text != NULL) {
+            if (known_kind(reason->kind) == kind && reason->text.text != NULL) {
                 html_raw(html, "<div class=\"soft text\">");
                 write_message(html, reason->text.text, reason->text.length, REASON_CHARACTERS_MAX,
                               REASON_LINES_MAX);

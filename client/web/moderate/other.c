@@ -5,7 +5,6 @@
 
 #include <sodium.h>
 
-#include "client/web/form.h"
 #include "client/web/moderate/inner.h"
 
 enum {
@@ -238,7 +237,7 @@ static void write_decision(struct html *html, const struct desk *desk,
         lang_write_count(html, desk->lang, "moderate.reports", decision->reports);
         html_raw(html, "</span>\n");
     }
-    if (decision->kind > 0 && (size_t)decision->kind < FORM_REPORT_KINDS) {
+    if (decision->kind > 0) {
         html_raw(html, "<span>");
         desk_words(html, desk, desk_kind_key((size_t)decision->kind));
         html_raw(html, "</span>\n");

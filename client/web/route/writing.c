@@ -94,6 +94,9 @@ static void keep_fields(struct visit *visit)
         secret_write_hex(visit->message.parent, visit->re);
         (void)snprintf(visit->epoch, sizeof(visit->epoch), "%" PRIu64, number);
     }
+    if (strcmp(visit->seed, visit->re) == 0) {
+        visit->seed[0] = '\0'; /* an id of a message is public, and the code would be, too */
+    }
     if (ttl != NULL) {
         (void)read_ttl(ttl, &visit->ttl_s); /* writing_leave says what is wrong */
     }

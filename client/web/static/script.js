@@ -149,10 +149,9 @@
       kept.language = /^[a-z-]{2,7}$/i.test(found.language) ? String(found.language) : '';
       const isOurs = found.place === keptName('0'.repeat(32));
       if (isOurs) {
-        const names = (value) => Array.isArray(value) ? value.slice(-KEPT_MAX) : [];
-        kept.mine = names(found.mine);
-        kept.hidden = names(found.hidden);
-        kept.seen = names(found.seen);
+        for (const name of ['mine', 'hidden', 'seen']) {
+          kept[name] = Array.isArray(found[name]) ? found[name].slice(-KEPT_MAX) : [];
+        }
         secret = secretUnmask(found.words);
       }
       if (isOurs || kept.language) {
@@ -401,14 +400,15 @@
     request.timeout = 10000;
     request.setRequestHeader('Accept', 'text/html'); // else it is that of a program
     request.addEventListener('load', () => {
-      const next = request.response && request.response.getElementById('messages');
+      const page = request.response;
+      const next = page && page.getElementById('messages');
       if (request.status === 200 && next) {
         itemsName(next);
-        const shift = request.response.body.dataset.now - serverNow() || 0;
+        const shift = page.body.dataset.now - serverNow() || 0;
         serverAtLoad += shift;
-        formUpdate(request.response);
-        houseUpdate(request.response);
-        done(request.response, next, shift);
+        formUpdate(page);
+        houseUpdate(page);
+        done(page, next, shift);
       } else {
         liveAgain();
       }
@@ -679,8 +679,8 @@
   // A browser gives back what was typed when a person comes back from its error page or reloads. Firefox does
   // not do so for pages that it may not store, as no page of ours may be (Cache-Control: no-store), and none does
   // on another page with the same form. So texts that were not sent are kept, until a page says that they have come
-  // here. With them the form's id is kept, which makes that of the message: where only the answer was lost, the same
-  // text sent again is no second message. A secret has autocomplete="off" and is not kept.
+  // here. With a message the id of its form is kept, which makes its own: where only the answer was lost, the same
+  // text sent again is no second message. The form of a report has the same name as that of an answer, and another id. A secret has autocomplete="off" and is not kept.
   // In a form with a field that is named id, that field is the form's `id`.
   const formName = (f) => (f.re || '').value || f.getAttribute('id') || f.id.value;
   const typedFields = () => [...document.querySelectorAll('textarea, select, input:not([type=hidden])')]
@@ -695,7 +695,8 @@
 
   function typedPut(field, text) {
     const name = formName(field.form);
-    secret.typed[name] = {...secret.typed[name], id: field.form.id.value, [fieldName(field)]: text};
+    secret.typed[name] = {...secret.typed[name], [fieldName(field)]: text,
+      ...field.id === 'text' && {id: field.form.id.value}};
   }
 
   // What the page itself says stays, and what somebody types already; not on a page that Back brings whole. The browser
@@ -708,7 +709,9 @@
         text) {
         if (isText(field)) {
           field.value = text;
-          field.form.id.value = typed.id || field.form.id.value;
+          if (field.id === 'text') {
+            field.form.id.value = typed.id || field.form.id.value;
+          }
           if (isBack) {
             field.dispatchEvent(new Event('input')); // to the counter
           }
