@@ -132,6 +132,26 @@ def test_a_draft_of_a_report_is_that_messages(phone, place):
     assert typed(phone, "#words") == "" and not any(box.is_selected() for box in phone.all("[name=why]"))
 
 
+def test_forms_that_were_sent_are_bounded(phone, place):
+    """What is kept so that Back does not bring their text grows no more behind the twentieth."""
+    place.leave("rude", source="127.0.0.9")
+    phone.open(place)
+    phone.follow("#messages a")
+    address = phone.driver.current_url
+    sizes = []
+    for number in range(23):
+        phone.driver.get(address)
+        phone.follow("html", act=lambda _, name=f"{number:032x}": phone.run("""
+          const report = document.querySelector('#report form');
+          const re = document.createElement('input');
+          report.append(Object.assign(re, {type: 'hidden', name: 're', value: arguments[0]}));
+          report.querySelector('[value=spam]').checked = true;
+          report.requestSubmit();""", name))
+        assert phone.heading == "Thank you"
+        sizes.append(len(json.loads(phone.run("return sessionStorage.hearsay"))["words"]))
+    assert sizes[0] < sizes[19] == sizes[-1]
+
+
 def test_back_and_reload_send_no_form_again(phone, place):
     """Nor does the browser ask whether to: a text that was refused, and mended, would be left as it was first, too."""
     place.leave("rude", source="127.0.0.9")
