@@ -682,9 +682,10 @@
   // not do so for pages that it may not store, as no page of ours may be (Cache-Control: no-store), and none does
   // on another page with the same form. So texts that were not sent are kept, until a page says that they have come
   // here. With a message the id of its form is kept, which makes its own: where only the answer was lost, the same
-  // text sent again is no second message. The form of a report has the same name as that of an answer, and another id. A secret has autocomplete="off" and is not kept.
-  // In a form with a field that is named id, that field is the form's `id`.
-  const formName = (f) => (f.re || '').value || f.getAttribute('id') || f.id.value;
+  // text sent again is no second message. A secret has autocomplete="off" and is not kept.
+  // In a form with a field that is named id, that field is the form's `id`. The form of an answer has another name than
+  // that of a report of the same message.
+  const formName = (f) => f.re ? 're' + f.re.value : f.getAttribute('id') || f.id.value;
   const typedFields = () => [...document.querySelectorAll('textarea, select, input:not([type=hidden])')]
     .filter((field) => field.form && formName(field.form) && !field.readOnly && field.autocomplete !== 'off');
   // A topic is a box without an id; the reasons of a report have one name.
