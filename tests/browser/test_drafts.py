@@ -87,8 +87,8 @@ def test_a_draft_of_an_answer_is_that_messages(phone, place):
 
 
 def test_the_id_of_an_answer_stays(phone, place):
-    """It is that of its own form. Code and id of the answer come of it, and the id of the message, which the form of the
-    report has, is public."""
+    """It is that of its own form. Code and id of the answer come of it, and the id of the message is public, which the
+    form of the report has."""
     place.leave("a question", source="127.0.0.9")
     phone.open(place)
     phone.follow("#messages a")
@@ -130,6 +130,41 @@ def test_a_draft_of_a_report_is_that_messages(phone, place):
     phone.follow("#report button")
     phone.driver.get(one)
     assert typed(phone, "#words") == "" and not any(box.is_selected() for box in phone.all("[name=why]"))
+
+
+def test_a_report_leaves_a_draft_of_an_answer(phone, place):
+    """They stand on one page."""
+    place.leave("rude", source="127.0.0.9")
+    phone.open(place)
+    phone.follow("#messages a")
+    address = phone.driver.current_url
+    put(phone, "#text", WORDS)
+    phone.unfold("#report")
+    phone.tap("label[for='report.spam']")
+    phone.fill("#words", REASON)
+    phone.follow("#report button")
+    phone.driver.get(address)
+    assert typed(phone) == WORDS and typed(phone, "#words") == ""
+
+
+def test_forms_that_were_sent_are_bounded(phone, place):
+    """What is kept so that Back does not bring their text grows no more behind the twentieth."""
+    place.leave("rude", source="127.0.0.9")
+    phone.open(place)
+    phone.follow("#messages a")
+    address = phone.driver.current_url
+    sizes = []
+    for number in range(23):
+        phone.driver.get(address)
+        phone.follow("html", act=lambda _, name=f"{number:032x}": phone.run("""
+          const report = document.querySelector('#report form');
+          const re = document.createElement('input');
+          report.append(Object.assign(re, {type: 'hidden', name: 're', value: arguments[0]}));
+          report.querySelector('[value=spam]').checked = true;
+          report.requestSubmit();""", name))
+        assert phone.heading == "Thank you"
+        sizes.append(len(json.loads(phone.run("return sessionStorage.hearsay"))["words"]))
+    assert sizes[0] < sizes[19] == sizes[-1]
 
 
 def test_back_and_reload_send_no_form_again(phone, place):

@@ -52,10 +52,11 @@
   let store = body.dataset.store || '';
   let key = body.dataset.key || '';
   const kept = {mine: [], hidden: [], seen: [], language: ''};
-  // What other places must not read. `typed`: drafts, by form and field. `codes`: by the ids of messages that were
-  // left here. `read`: by the same ids, how many answers their author has seen. `sent`: the form that was sent last.
-  // `left`: the message that the next list shows to its author, and what it says of it.
-  const secretNew = () => ({typed: {}, codes: {}, read: {}, sent: '', left: []});
+  // What other places must not read. `typed`: drafts, by form and field. `sent`: the form that was sent last. `past`:
+  // those whose text has come here. `codes`: by the ids of messages that were left here. `read`: by the same ids, how
+  // many answers their author has seen. `left`: the message that the next list shows to its author, and what it says
+  // of it.
+  const secretNew = () => ({typed: {}, sent: '', past: [], codes: {}, read: {}, left: []});
   let secret = secretNew();
 
   // Other places may have the same address, and read what is kept: so that is SipHash-2-4 of ids, with a
@@ -591,10 +592,11 @@
       query.set('since', Math.round(listAt - 2000)); // what came behind the page
     }
     const mine = source = new EventSource('/events?' + query);
+    const hear = (name, act) => mine.addEventListener(name, act);
     lostNote();
     silenceWait();
-    mine.addEventListener('alive', liveHear);
-    mine.addEventListener('open', () => {
+    hear('alive', liveHear);
+    hear('open', () => {
       liveHear();
       lostEnd();
       if (isLost) {
@@ -606,8 +608,8 @@
       clearTimeout(timer);
       timer = isList && setTimeout(listCheck, 20000 + 20000 * Math.random());
     });
-    mine.addEventListener('answers', (event) => answersTake(eventRead(event)));
-    mine.addEventListener('error', () => {
+    hear('answers', (event) => answersTake(eventRead(event)));
+    hear('error', () => {
       lostNote();
       if (mine.readyState === EventSource.CLOSED && source === mine) {
         source = null; // refused: too many streams, or hearsayd is away
@@ -617,11 +619,11 @@
     if (!isList) {
       return;
     }
-    mine.addEventListener('message', (event) => {
+    hear('message', (event) => {
       last = event.lastEventId || last;
       messageNote(eventRead(event).id);
     });
-    mine.addEventListener('out', (event) => {
+    hear('out', (event) => {
       const id = eventRead(event).id;
       const item = isId(id) && itemOf(id);
       if (item) {
@@ -631,9 +633,9 @@
         newShow();
       }
     });
-    mine.addEventListener('house', (event) => houseWrite(eventRead(event)));
-    mine.addEventListener('look', () => setTimeout(listCheck, 2000 * Math.random()));
-    mine.addEventListener('gone', () => {
+    hear('house', (event) => houseWrite(eventRead(event)));
+    hear('look', () => setTimeout(listCheck, 2000 * Math.random()));
+    hear('gone', () => {
       last = '';
       listAt = serverNow();
       listCheck();
@@ -680,9 +682,10 @@
   // not do so for pages that it may not store, as no page of ours may be (Cache-Control: no-store), and none does
   // on another page with the same form. So texts that were not sent are kept, until a page says that they have come
   // here. With a message the id of its form is kept, which makes its own: where only the answer was lost, the same
-  // text sent again is no second message. The form of a report has the same name as that of an answer, and another id. A secret has autocomplete="off" and is not kept.
-  // In a form with a field that is named id, that field is the form's `id`.
-  const formName = (f) => (f.re || '').value || f.getAttribute('id') || f.id.value;
+  // text sent again is no second message. A secret has autocomplete="off" and is not kept.
+  // In a form with a field that is named id, that field is the form's `id`. The form of an answer has another name than
+  // that of a report of the same message.
+  const formName = (f) => f.re ? 're' + f.re.value : f.getAttribute('id') || f.id.value;
   const typedFields = () => [...document.querySelectorAll('textarea, select, input:not([type=hidden])')]
     .filter((field) => field.form && formName(field.form) && !field.readOnly && field.autocomplete !== 'off');
   // A topic is a box without an id; the reasons of a report have one name.
@@ -703,8 +706,9 @@
   // brings back a text that was sent, too, which has to go: else a tap leaves it again.
   function typedRestore(isBack) {
     for (const field of typedFields()) {
-      const typed = secret.typed[formName(field.form)] || {};
-      const text = typed[fieldName(field)];
+      const name = formName(field.form);
+      const typed = secret.typed[name] || {};
+      const text = !secret.typed[name] && secret.past.includes(name) ? '' : typed[fieldName(field)];
       if (isText(field) ? text !== undefined && (isBack || !field.defaultValue && field !== document.activeElement) :
         text) {
         if (isText(field)) {
@@ -879,7 +883,8 @@
   languageKeep();
   const left = byId('left');
   if (left || byId('done')) {
-    secret.typed[secret.sent] = {text: '', t: '', words: ''};
+    delete secret.typed[secret.sent];
+    secret.past = secret.past.concat(secret.sent).slice(-20);
     if (location.pathname === '/withdraw') {
       codeForget(secret.sent);
     }
