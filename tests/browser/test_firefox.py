@@ -90,6 +90,9 @@ class Guest:
     def leave(self, text):
         self.firefox.click("#text")
         self.firefox.type("#text", text)
+        self.send()
+
+    def send(self):
         self.follow("#leave .send")
         self.see("#messages > .just" if self.has_script else "#given")  # the script leads to the list
 
@@ -140,7 +143,7 @@ def test_a_draft_is_kept(guest):
         guest.place.restart()
         guest.open("/")
         guest.until(lambda: guest.value("#text") == WORDS, "what was typed, after a restart")
-    guest.follow("#leave .send")
+    guest.send()
     guest.open("/?l=en")
     assert guest.text("#messages h3") == WORDS and guest.value("#text") == ""
 
