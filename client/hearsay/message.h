@@ -186,11 +186,12 @@ HEARSAY_API int hearsay_fd(const struct hearsay *server, bool *out_wants_write);
  * HEARSAY_RESPONSE_WATCHING. From then on, hearsay_next returns HEARSAY_RESPONSE_MATCH for each
  * message that fits and has a sequence number above `after_seq`. HEARSAY_NO_SEQ means: only
  * messages that get their number after the watch begins. Matches of the watch come in ascending
- * order of their numbers. hearsay_next waits for matches even if no request is in flight. The
- * fields k, until_ms, order, exclude, wait_ms and max_staleness_ms of the query have no effect, but
- * `order` and `exclude` must be valid. The rules of hearsay_submit_query hold. Too many watches are
- * refused with HEARSAY_CODE_QUOTA. HEARSAY_REQUEST_UNWATCH ends a watch; hearsay_next may still
- * return matches that arrived earlier.
+ * order of their numbers. hearsay_next waits for matches even if no request is in flight.
+ *
+ * A watch does not use the fields k, until_ms, order, exclude, wait_ms and max_staleness_ms of the
+ * query, but `order` and `exclude` must be valid. Otherwise the query follows the rules of
+ * hearsay_submit_query. The server refuses one watch too many with HEARSAY_CODE_QUOTA.
+ * HEARSAY_REQUEST_UNWATCH ends a watch; hearsay_next may still return matches that arrived earlier.
  */
 HEARSAY_API int hearsay_submit_watch(struct hearsay *server, const struct hearsay_query *query,
                                      uint64_t after_seq, uint64_t *out_ticket,

@@ -71,7 +71,7 @@ static void give_back(void)
 #endif
 }
 
-/* Takes or arranges messages, as the phase says. */
+/* The job of the worker in both phases: first it takes over the messages, then it arranges them. */
 static void run_renewal(struct long_work *work)
 {
     struct arrange *arrange = CONTAINER_OF(work, struct arrange, work);

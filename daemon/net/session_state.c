@@ -363,7 +363,8 @@ void session_respond(struct requester *client, const struct hearsay_response *re
         session_fail(session); /* otherwise the client would wait for this answer for ever */
         return;
     }
-    /* Not an error of the connection (id 0), nor a bridge that may ask again for what is being made. */
+    /* Not counted: errors of the connection (id 0), and a bridge that is told to ask again because
+     * what it asked for is still being made. */
     if (response->kind == HEARSAY_RESPONSE_ERROR && response->id != 0 &&
         (response->error.code != HEARSAY_CODE_RATE_LIMITED || !client->is_bridge ||
          client->is_over_rate)) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* group_of_all: the group that covers every filter of a profile, as a liar's summary has it. */
+/* group_of_all: the group that covers every filter of a profile. A neighbour that lies has it in
+ * its summary. */
 #pragma once
 
 #include "core/summary/groups.h"

@@ -146,7 +146,7 @@ static void add_refused(struct queue *queue)
     assert_string_equal(queue->error, "the disk is full");
 }
 
-/* When nothing waits any more, hearsayd refuses nothing: `status` would name the error for days. */
+/* The error ends when the queue is empty. Otherwise `status` would show it for days. */
 TEST(test_an_empty_queue_has_no_error)
 {
     static const struct queue_events events = {on_no_room, on_moved};

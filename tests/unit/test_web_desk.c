@@ -122,6 +122,17 @@ static void write_all(struct html *html, const struct desk *desk)
     desk_end(html, desk, &act);
 }
 
+static struct desk desk_in(const char *language)
+{
+    return (struct desk){.places = "",
+                         .where = "",
+                         .lang = lang_find(language),
+                         .language = language,
+                         .title = "x",
+                         .key = "01",
+                         .token = "0123"};
+}
+
 TEST(test_every_text)
 {
     for (size_t i = 0; i < lang_count(); i++) {
@@ -196,13 +207,7 @@ TEST(test_the_worst_lists)
     static char words[1001];
     static struct hearsay_report_reason reasons[REASONS];
     static struct hearsay_reported_message all[MESSAGES];
-    const struct desk desk = {.places = "",
-                              .where = "",
-                              .lang = lang_find("ar"),
-                              .language = "ar",
-                              .title = "x",
-                              .key = "01",
-                              .token = "0"};
+    const struct desk desk = desk_in("ar");
     struct html html;
 
     memset(words, '\'', sizeof(words) - 1);
@@ -246,13 +251,7 @@ TEST(test_nothing_is_hidden)
     static const struct hearsay_report_reason reasons[] = {
         {HEARSAY_REPORT_SPAM, {reason, sizeof(reason) - 1}}};
     static char text[3000];
-    const struct desk desk = {.places = "",
-                              .where = "",
-                              .lang = lang_find("en"),
-                              .language = "en",
-                              .title = "x",
-                              .key = "01",
-                              .token = "0"};
+    const struct desk desk = desk_in("en");
     struct hearsay_reported_message both[2] = {reported_of(reasons, 1), reported_of(NULL, 0)};
     struct html html;
 
@@ -274,13 +273,7 @@ TEST(test_nothing_is_hidden)
 /* Enter in the field of the reason presses the first button of its form: that one must remove. */
 TEST(test_enter_removes)
 {
-    const struct desk desk = {.places = "",
-                              .where = "",
-                              .lang = lang_find("en"),
-                              .language = "en",
-                              .title = "x",
-                              .key = "01",
-                              .token = "0123"};
+    const struct desk desk = desk_in("en");
     struct hearsay_reported_message one = reported_of(NULL, 0);
     struct html html;
 
@@ -418,13 +411,7 @@ TEST(test_an_unknown_kind)
         {(enum hearsay_report_kind)(HEARSAY_REPORT_OTHER_KIND + 1), {"loud", 4}}};
     const struct hearsay_reported_message message = reported_of(reasons, 3);
     const struct hearsay_decision decision = {.act = {"hide", 4}, .kind = reasons[2].kind};
-    const struct desk desk = {.places = "",
-                              .where = "",
-                              .lang = lang_find("en"),
-                              .language = "en",
-                              .title = "x",
-                              .key = "01",
-                              .token = "0"};
+    const struct desk desk = desk_in("en");
     struct html html;
 
     html_init(&html);
