@@ -3,6 +3,7 @@
 decisions of operators at every place, with what each of them promised when it was acknowledged."""
 
 import collections
+import copy
 import dataclasses
 import threading
 import time
@@ -242,7 +243,7 @@ class Asker:
         while not self.ends:
             try:
                 with self.world.sites[self.host].daemon.administrator() as client:
-                    self._ask(client)
+                    self.ask(client)
             except (OSError, wire.Ended, wire.Refused):  # hearsayd is away, or gets its messages back
                 pass
             except Exception as error:  # pylint: disable=broad-except
@@ -250,7 +251,7 @@ class Asker:
                 return
             time.sleep(0.1)  # as people do, who do not ask without a pause
 
-    def _ask(self, client):
+    def ask(self, client):
         query = hood_query(self.rng.sample(WORDS, 3), self.host, k=self.rng.choice((1, 5, 20)),
                            max_distance=self.rng.choice((500_000, 800_000, 1_000_000)))
         query.wait_ms = 1000
@@ -265,8 +266,8 @@ class Asker:
             self.incomplete += not got.complete
         elif got.complete and not self.has_own_fault:
             self.is_own_fault = False
-        with ledger.lock:
-            known = {m.id: m for m in ledger.messages.values() if m.id in before
+        with ledger.lock:  # copies: what is decided from here on says nothing about this answer
+            known = {m.id: copy.copy(m) for m in ledger.messages.values() if m.id in before
                      and before[m.id] == (m.is_shown, m.is_settled, m.changes)}
         self._judge(query, got, known, began_ms)
 

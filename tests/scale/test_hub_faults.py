@@ -14,6 +14,7 @@ import pathlib
 import random
 import sys
 import time
+import types
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "integration"))
 
@@ -21,6 +22,7 @@ import conftest
 import hearsay_wire as wire
 import hub_cluster
 import hub_faults
+import pytest
 import stored_blocks
 from conftest import make_daemon  # noqa: F401
 from hearsay_wire import pb
@@ -305,6 +307,39 @@ class World:
         for uplink in self.uplinks.values():
             uplink.close()
         self.hub.remove()
+
+
+class Results(list):
+    """Of an answer. Calls `looked_at` before each look at them."""
+
+    def __iter__(self):
+        self.looked_at()
+        return super().__iter__()
+
+
+@pytest.mark.parametrize("change", [{"is_shown": False, "changes": 1}, {"is_settled": True}], ids=["hidden", "settled"])
+def test_an_answer_is_held_against_what_was_known_when_it_came(change):
+    """A decision that is acknowledged, or has come to all places, while the answer is judged is later than it."""
+    def away():
+        raise ConnectionRefusedError  # for the thread of the asker
+
+    def call(query):
+        deposit.filter = query.parts[0].filter
+        return types.SimpleNamespace(results=results, complete=False)
+
+    ledger = hub_faults.Ledger()
+    deposit = wire.deposit_of(random.Random(1), hub_faults.WORDS[:1])
+    message = hub_faults.Message("ap1", deposit, b"", 1, 1, hub_faults.now_ms() + 600_000)
+    if "is_settled" in change:  # hidden at the reader, and the owner does not know it yet
+        message.is_shown, message.is_settled = False, False
+    ledger.messages[message.id] = message
+    results = Results([types.SimpleNamespace(id=message.id, host="ap1", payload=deposit.payload)])
+    results.looked_at = lambda: vars(message).update(change)
+    site = types.SimpleNamespace(daemon=types.SimpleNamespace(administrator=away))
+    asker = hub_faults.Asker(types.SimpleNamespace(ledger=ledger, sites={"ap1": site}), "ap1", random.Random(1))
+    asker.ask(types.SimpleNamespace(call=call))
+    asker.stop()
+    assert not asker.faults
 
 
 def test_faults(make_daemon, request):  # noqa: F811

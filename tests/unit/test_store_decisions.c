@@ -291,6 +291,21 @@ TEST_WITH(test_not_kept, setup, teardown)
     assert_waiting(0, 0);
 }
 
+/* What was decided about a message at the copy first, and comes to the owner later, holds. */
+TEST_WITH(test_late, setup, teardown)
+{
+    deposit(1);
+    decide(&owner, PERSIST_WITHHELD, 2, 0);
+    (void)feed(3);
+    decide(&copy, PERSIST_APPROVED, 4, 0);
+    decide(&owner, PERSIST_APPROVED, 5, 0);
+    decide(&owner, PERSIST_WITHHELD, 6, 0);
+    tell_owner(7);
+    assert_int_equal(state_at(&owner), PERSIST_APPROVED);
+    assert_int_equal(feed(8), PERSIST_KEPT);
+    assert_waiting(0, 0);
+}
+
 /* Removed at the copy: not even a message that the owner has approved comes back. */
 TEST_WITH(test_removed, setup, teardown)
 {
