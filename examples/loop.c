@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * loop: a client in an epoll loop, by libhearsay. It leaves a message about a topic, watches for
- * messages near the topic, and connects again when the server has gone away.
+ * messages with the topic, and connects again when the server has gone away.
  *
  *     cc -o loop loop.c $(pkg-config --cflags --libs hearsay)
  *     ./loop SERVER LABEL TEXT    such as: ./loop 127.0.0.1:7117 topic:tea "Is there any?"
  *
  * SERVER is a numeric address or the path of a Unix socket. Host names and TLS need
- * hearsay_connect, which blocks. Left out: what a device senses (hearsay/context.h), keys of
- * epochs, and a ping for a server that is silent.
+ * hearsay_connect, which blocks. Left out: what a device senses (hearsay/context.h), here labels
+ * that change, keys of epochs, and a ping for a server that is silent.
  */
 #include <hearsay.h>
 #include <stdio.h>
@@ -24,28 +24,35 @@ static uint64_t deposit_ticket = UINT64_MAX;
 static bool is_answered;              /* the deposit was stored, or refused */
 static uint64_t seq = HEARSAY_NO_SEQ; /* of the last match: another watch goes on behind it */
 
-/* After each greeting, because the host may have another profile than before. */
+/* After each greeting, because the profile and the here labels may be others than before. The here
+ * labels go with everything; a watch by one label demands this label, at any distance. */
 static int begin(const char *label, struct hearsay_error *error)
 {
-    static struct hearsay_filter filter;
-    struct hearsay_encode context = {.host = hearsay_find_host(server, NULL)};
+    static struct hearsay_filter filter, wanted;
+    struct hearsay_encode encode = {.host = hearsay_find_host(server, NULL)};
     struct hearsay_query_part part = {.epoch = 0};
     struct hearsay_query query;
-    context.labels = &label;
-    context.label_count = 1;
-    int status = hearsay_encode(&context, &filter, error);
+    struct hearsay_context *context = NULL;
+    encode.labels = &label;
+    encode.label_count = 1;
+    int status = hearsay_encode(&encode, &wanted, error);
+    status = status == HEARSAY_OK ? hearsay_context_new(&context, error) : status;
+    status = status == HEARSAY_OK ? hearsay_context_add_label(context, label, error) : status;
+    status = status == HEARSAY_OK ? hearsay_context_add_here(context, encode.host, error) : status;
+    if (status == HEARSAY_OK) {
+        encode.labels = hearsay_context_labels(context, &encode.label_count);
+        status = hearsay_encode(&encode, &filter, error);
+    }
+    hearsay_context_free(context);
     deposit.filter = part.filter = hearsay_filter_bytes(&filter);
+    part.contains = hearsay_filter_bytes(&wanted);
     hearsay_query_init(&query);
     query.parts = &part;
     query.part_count = 1;
-    query.max_distance_ppm = context.host->suggested_max_distance;
-    if (status == HEARSAY_OK) {
-        status = hearsay_submit_watch(server, &query, seq, NULL, error);
-    }
-    if (status == HEARSAY_OK && !is_answered) {
-        status = hearsay_submit_deposit(server, &deposit, &deposit_ticket, error);
-    }
-    return status;
+    status = status == HEARSAY_OK ? hearsay_submit_watch(server, &query, seq, NULL, error) : status;
+    return status == HEARSAY_OK && !is_answered
+               ? hearsay_submit_deposit(server, &deposit, &deposit_ticket, error)
+               : status;
 }
 
 static void take(const struct hearsay_reply *reply)

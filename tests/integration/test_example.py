@@ -189,7 +189,8 @@ def test_its_filters_are_those_of_the_vectors(monkeypatch):
 
 
 def test_the_loop_goes_on_after_the_server_went_away(daemon):
-    """examples/loop.c leaves its message once, and gets what came while it was not connected."""
+    """examples/loop.c leaves its message once, with the here labels, and gets what came while it was not connected:
+    what has the topic, however far."""
     command = [conftest.program(os.environ["HEARSAY_LOOP"]), daemon.socket_path, "topic:tea", "Is there any?"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, encoding="utf-8") as loop:
         try:
@@ -200,8 +201,12 @@ def test_the_loop_goes_on_after_the_server_went_away(daemon):
             while (line := loop.stdout.readline()).startswith("lost: "):
                 pass
             assert line == "match There is.\n"
-            assert len(cli.json_lines("query", "--json", "--topic", "tea")) == 2
+            cli.ok("deposit", "--no-here", *(f"--topic={topic}" for topic in ("tea", *"abcdefghi")), "Elsewhere.")
+            assert loop.stdout.readline() == "match Elsewhere.\n"
+            assert len(cli.json_lines("query", "--json", "--topic", "tea")) == 3
+            around = cli_runner.of_daemon(daemon, unix=True).json_lines("query", "--json")
+            assert [found["text"] for found in around] == ["Is there any?"]
         finally:
             loop.kill()
     with open(os.path.join(wire.ROOT, "examples", "loop.c"), encoding="utf-8") as file:
-        assert len(file.readlines()) <= 120
+        assert len(file.readlines()) <= 128
