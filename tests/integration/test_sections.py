@@ -79,7 +79,14 @@ def test_the_fill_of_one_section_for_all_labels(make_daemon, rng):
         refusal = client.refused(pb.Deposit(id=wire.new_id(rng), filter=b"\xff" * 64))
         assert refusal.error.message == "512 of 512 bits are set (100.0 %); at most 50.0 % are taken here"
         refusal = client.refused(pb.Deposit(id=wire.new_id(rng), filter=bytes(64)))
-        assert refusal.error.message == "0 of 512 bits are set (0.0 %); at least 0.1 % are taken here"
+        assert refusal.error.message == "0 of 512 bits are set (0.0 %); at least 0.0 % are taken here"
+
+
+@pytest.mark.parametrize("profile", ["v2:4096/1", "v2:2048/2", "v2:1024/1"])
+def test_one_label_is_enough(make_daemon, rng, profile):
+    """By default, with every profile: 4 of 4096 bits were "0.1 %; at least 0.1 % are taken here"."""
+    with make_daemon(f"[host plain]\nprofile = {profile}\n").client() as client:
+        client.call(wire.deposit_of(rng, ["topic:tea"], profile))
 
 
 def test_contains_does_not_mix_messages(daemon, rng):
