@@ -147,9 +147,10 @@ static const struct settings_key keys[] = {
      LIMIT_FRAME_BYTES_MAX - CONFIG_FRAME_REST_BYTES, .standard = "4K", .reloadable = true,
      .help = "Largest payload of a message; at least 2K less than a frame."},
     {LIMITS_KEY("deposit_fill_min", limits.deposit_fill_min_ppm), SETTINGS_TYPE_PERCENT, 0, PPM,
-     .standard = "0.1%", .reloadable = true,
+     .standard = "0.02%", .reloadable = true,
      .help = "Smallest share of bits that may be set in a deposited filter, counted over all "
-             "sections. Emptier filters are near to hardly any query."},
+             "sections. Emptier filters are near to hardly any query. With the default, one bit "
+             "is enough in every profile."},
     {LIMITS_KEY("deposit_fill_max", limits.deposit_fill_max_ppm), SETTINGS_TYPE_PERCENT, 0, PPM,
      .standard = "50%", .reloadable = true,
      .help =

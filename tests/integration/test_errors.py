@@ -53,7 +53,7 @@ REFUSALS = {
     "second-part": (
         query(parts=[pb.QueryPart(filter=FILTER), pb.QueryPart(filter=b"\1")]),
         "PROFILE_MISMATCH", "parts.filter"),
-    # FILL_OUT_OF_RANGE: 0.1 % of 512 is 0.512 bits, 50 % of a section is 181 and 48.5
+    # FILL_OUT_OF_RANGE: 0.02 % of 512 is 0.1 bits, 50 % of a section is 181 and 48.5
     "deposit-empty": (deposit(filter=filled(0)), "FILL_OUT_OF_RANGE", "filter"),
     "deposit-dense": (deposit(filter=filled(182)), "FILL_OUT_OF_RANGE", "filter"),
     "deposit-dense-any": (deposit(filter=filled(0, 49)), "FILL_OUT_OF_RANGE", "filter"),

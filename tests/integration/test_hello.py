@@ -46,7 +46,7 @@ def test_default_limits(client):
     limits = client.welcome.limits
     assert limits.frame_bytes == 64 * 1024
     assert limits.media_type_bytes == 127
-    assert limits.deposit_fill_min_ppm == 1_000
+    assert limits.deposit_fill_min_ppm == 200
     assert limits.deposit_fill_max_ppm == 500_000
     assert limits.query_fill_max_ppm == 500_000
     assert 1 <= limits.ttl_default_s <= limits.ttl_max_s

@@ -39,7 +39,7 @@ TEST(test_defaults)
     assert_int_equal(config.moderation_log_keep_s, 180 * 24 * 3600);
     assert_int_equal(config.limits.frame_bytes, 65536);
     assert_int_equal(config.limits.payload_bytes, 4096);
-    assert_int_equal(config.limits.deposit_fill_min_ppm, 1000);
+    assert_int_equal(config.limits.deposit_fill_min_ppm, 200);
     assert_int_equal(config.limits.deposit_fill_max_ppm, 500000);
     assert_int_equal(config.limits.query_fill_max_ppm, 500000);
     assert_int_equal(config.limits.k_max, 100);
