@@ -159,10 +159,12 @@ static int unknown_command(const struct cli *cli, const struct cli_command *cons
         names[count] = last_word(commands[count]);
         count++;
     }
-    const char *near = args_nearest(name, names, count);
-    return cli_misuse(cli, "there is no command \"%.80s\"%s%s%s", name,
-                      near != NULL ? "; did you mean \"" : "", near != NULL ? near : "",
-                      near != NULL ? "\"?" : "");
+    const struct cli_command *other =
+        find_command(commands == cli_commands ? command_admin.children : cli_commands, name);
+    const char *near = other != NULL ? other->name : args_nearest(name, names, count);
+    return cli_misuse(cli, "there is no command \"%.80s\"%s%s%s%s", name,
+                      near != NULL ? "; did you mean \"" : "", other != NULL ? "hearsay " : "",
+                      near != NULL ? near : "", near != NULL ? "\"?" : "");
 }
 
 /* Sets the server from HEARSAY_SERVER or to the default, unless --server is given. */

@@ -357,7 +357,7 @@ static void on_deposited(struct persist_op *op)
                  "would have expired");
         return;
     case PERSIST_NO_SPACE:
-        service_storage_failed(job->base.service, "a deposit was refused", op->reason);
+        service_storage_short(job->base.service, op->reason);
         job_fail_later(&job->base,
                        "the storage of the message store is nearly full; nothing was stored, try "
                        "again later");

@@ -186,11 +186,11 @@ void service_submit(struct service *service, struct persist_op *op)
 
 /* --- storage ---------------------------------------------------------------------------------- */
 
-void service_storage_failed(struct service *service, const char *what, const char *reason)
+static void say_storage(struct log_gate *gate, int64_t now_ms, const char *what, const char *reason)
 {
     uint64_t withheld = 0;
 
-    if (!log_gate_opens(&service->storage_gate, service_now_ms(service), &withheld)) {
+    if (!log_gate_opens(gate, now_ms, &withheld)) {
         return;
     }
     if (reason == NULL) {
@@ -202,4 +202,14 @@ void service_storage_failed(struct service *service, const char *what, const cha
     } else {
         log_warning("%s: %s", what, reason);
     }
+}
+
+void service_storage_failed(struct service *service, const char *what, const char *reason)
+{
+    say_storage(&service->storage_gate, service_now_ms(service), what, reason);
+}
+
+void service_storage_short(struct service *service, const char *reason)
+{
+    say_storage(&service->short_gate, service_now_ms(service), "a deposit was refused", reason);
 }

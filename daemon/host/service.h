@@ -157,6 +157,7 @@ struct service {
     uint32_t working;
     uint64_t turns; /* number of the last turn: see requester_turn */
     struct log_gate storage_gate;
+    struct log_gate short_gate; /* its own, as refused deposits would hide what else fails */
 
     /* service_messages.c */
     struct usage usage; /* of all hosts */
@@ -430,6 +431,9 @@ void service_save_clock(struct service *service);
  * `reason` is the store's reason; NULL: "failed".
  */
 void service_storage_failed(struct service *service, const char *what, const char *reason);
+
+/* The same of a deposit that was refused because free storage is short. */
+void service_storage_short(struct service *service, const char *reason);
 
 /* --- epochs ----------------------------------------------------------------------------------- */
 

@@ -57,16 +57,16 @@ static bool exclude_each_other(const struct config_listener *a, const struct con
            a->port == b->port && same_family && (is_all_addresses(a) || is_all_addresses(b));
 }
 
-/* Adds `sentence` to out_reason if the daemon itself has the port of `config`. */
+/* Replaces the remedy in out_reason by `remedy` if the daemon itself has the port of `config`. */
 static void explain_own_port(const struct server *server, const struct config_listener *config,
-                             const char *sentence, char *out_reason)
+                             const char *remedy, char *out_reason)
 {
-    size_t used = strlen(out_reason);
+    size_t used = strcspn(out_reason, ";");
 
     for (size_t i = 0; i < server->listener_count; i++) {
         const struct listener *listener = &server->listeners[i];
         if (listener->is_open && exclude_each_other(&listener->config, config)) {
-            snprintf(out_reason + used, CONFIG_REASON_BYTES - used, "%s", sentence);
+            snprintf(out_reason + used, CONFIG_REASON_BYTES - used, "%s", remedy);
             return;
         }
     }
@@ -83,8 +83,8 @@ static int listen_on(struct server *server, enum config_listener_kind kind, char
             int rc = listener_bind(free_place(server), &server->home, config, out_reason);
             if (rc < 0) {
                 explain_own_port(server, config,
-                                 " (hearsayd has that port with another line itself; all addresses "
-                                 "include each one: keep one of the two lines)",
+                                 "; hearsayd has that port with another line itself, and all "
+                                 "addresses include each one: keep one of the two lines",
                                  out_reason);
                 return rc;
             }
@@ -229,8 +229,8 @@ static int prepare_one(struct server *server, const struct config_listener *conf
         int rc = listener_bind(listener, &server->home, config, out_reason);
         if (rc < 0) {
             explain_own_port(server, config,
-                             " (hearsayd has that port with another address itself; a change "
-                             "between one address and all of them needs a restart)",
+                             "; hearsayd has that port with another address itself, and a change "
+                             "between one address and all of them needs a restart",
                              out_reason);
         }
         if (rc != 0) {

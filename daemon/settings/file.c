@@ -212,7 +212,6 @@ static bool takes_line(struct parse *parse, const char *line, size_t length)
  */
 static char *parse_read_line(char *buffer, int size, void *context)
 {
-    static const char mark[] = "\xef\xbb\xbf"; /* byte order mark, as some editors write it */
     struct parse *parse = context;
     const char *line = parse->at;
 
@@ -225,9 +224,6 @@ static char *parse_read_line(char *buffer, int size, void *context)
         end = parse->end;
     }
     parse->source.line++;
-    if (parse->source.line == 1 && end - line >= 3 && memcmp(line, mark, 3) == 0) {
-        line += 3;
-    }
     if (end > line && end[-1] == '\r') {
         end--;
     }

@@ -9,12 +9,18 @@
 
 #include "daemon/store/tables.h"
 
-enum { HANDLE_DIGITS = 8 }; /* of a ban, as `hearsay admin bans` prints them */
+enum {
+    HANDLE_DIGITS = 8,    /* of a ban, as `hearsay admin bans` prints them */
+    HUB_REASON_BYTES = 64 /* ", ", the reason of a decision of the hub, and a NUL */
+};
 
-/* Makes the reason of a ban or its end the ban's handle, by which the list of bans names it. */
+/* Makes the reason of a ban or its end the ban's handle, by which the list of bans names it, and
+ * behind it where an operator of the hub has decided. */
 static void name_ban(struct persist_decision *decision, const struct persist_rule *rule)
 {
     uint8_t hash[LIMIT_HASH_BYTES];
+    char from[HUB_REASON_BYTES] = "";
+    char handle[HANDLE_DIGITS + 1];
 
     if (rule->kind == PERSIST_BAN_FILTER) {
         (void)crypto_generichash(hash, sizeof(hash), rule->value, rule->value_bytes, NULL, 0);
@@ -23,7 +29,11 @@ static void name_ban(struct persist_decision *decision, const struct persist_rul
     } else {
         return;
     }
-    (void)sodium_bin2hex(decision->reason, HANDLE_DIGITS + 1, hash, HANDLE_DIGITS / 2);
+    (void)sodium_bin2hex(handle, sizeof(handle), hash, HANDLE_DIGITS / 2);
+    if (decision->uid == LIMIT_UID_HUB && decision->reason[0] != '\0') {
+        (void)snprintf(from, sizeof(from), ", %.60s", decision->reason);
+    }
+    (void)snprintf(decision->reason, sizeof(decision->reason), "%s%s", handle, from);
 }
 
 int store_decision_put(struct store_database *database, const struct persist_op *op,

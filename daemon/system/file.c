@@ -3,10 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <unistd.h>
 
 ssize_t file_read_all(int fd, char *buffer, size_t room)
 {
+    static const char mark[] = "\xef\xbb\xbf"; /* byte order mark, as some editors write it */
+    bool has_begun = false;
     size_t length = 0;
 
     while (length < room) {
@@ -19,6 +22,13 @@ ssize_t file_read_all(int fd, char *buffer, size_t room)
             return -errno;
         }
         length += count > 0 ? (size_t)count : 0;
+        if (!has_begun && length >= strlen(mark)) {
+            has_begun = true;
+            if (memcmp(buffer, mark, strlen(mark)) == 0) {
+                length -= strlen(mark);
+                memmove(buffer, buffer + strlen(mark), length);
+            }
+        }
     }
     return (ssize_t)length;
 }

@@ -90,6 +90,8 @@ def test_mistyped():
     """What is wrong is named, with the nearest that there is."""
     cases = {
         ("qeury",): 'there is no command "qeury"; did you mean "query"?',
+        ("stats",): 'there is no command "stats"; did you mean "hearsay admin stats"?',
+        ("admin", "export"): 'there is no command "export"; did you mean "hearsay export"?',
         ("frobnicate",): 'there is no command "frobnicate"',
         ("--sevrer", "x", "ping"): "there is no option --sevrer; did you mean --server?",
         ("query", "--lable", "x"): "there is no option --lable; did you mean --label?",

@@ -444,8 +444,12 @@ def test_an_operators_word_from_elsewhere(make_bridge, rng):  # noqa: F811
         decisions = operator.call(pb.Decisions()).decisions
         assert [d.act for d in decisions] == ["hide", "restore", "remove", "accept-closed"]
         assert {d.uid for d in decisions} == {2**32 - 1}  # the hub, not root, whose number is 0
+        ban = pb.RuleState(kind=1, value=bytes.fromhex("5e") * 32, created_ms=client.welcome.now_ms)
+        who = pb.DecisionId(store_id=bytes.fromhex("1a2b3c4d") * 4, number=2)
+        apply(client, [pb.Change(rule=ban, decision=who)], pb.AS_OPERATOR)
         log = cli_runner.of_daemon(bridge.daemon, bridge.daemon.socket_path).ok("admin", "log")
         assert f" hub  hide {deposit.id.hex()}: decided at the reader whose store is 1a2b3c4d\n" in log, log
+        assert " hub  ban: 5e5e5e5e, decided at the reader whose store is 1a2b3c4d\n" in log, log
 
 
 def test_conflicts_are_left_out(make_bridge, rng):  # noqa: F811

@@ -198,6 +198,21 @@ def test_the_file_is_watched(watched):
         assert list(client.welcome.hosts[0].here) == expected
 
 
+def test_files_of_any_editor(make_local, tmp_path):
+    """A byte order mark before the first line, and line ends of Windows, belong to no label; so in the
+    configuration, too."""
+    write(str(tmp_path / "here"), f"\ufeff{WIFI}\r\ngeo:u281zd\r\n")
+    write(str(tmp_path / "places"), "\ufeff127.0.0.1 = place:counter | The counter\r\n")
+    daemon = make_local(f"[host lobby]\nhere_file = {tmp_path}/here\n"
+                        f"[host bar]\nhere_map = {tmp_path}/places\n", start=False)
+    with open(daemon.config_file, encoding="utf-8") as file:
+        text = file.read()
+    write(daemon.config_file, "\ufeff" + text.replace("\n", "\r\n"))
+    with daemon.start().client() as client:
+        assert labels_of(client, "lobby") == [WIFI, "geo:u281zd"]
+        assert labels_of(client, "bar") == ["place:counter"]
+
+
 def test_the_same_again_is_no_news(watched):
     """A file that is written again with the same labels is not pushed."""
     daemon, path = watched(f"{WIFI}\n")

@@ -328,6 +328,7 @@ def test_an_access_point_comes_and_goes_by_a_reload(hub):
         done = add(hub, "late,later", "campus")
         assert done.returncode == 0 and "nats-server --signal reload" in done.stdout, done
         assert "`here = place:late`" in done.stdout and "To each reader: `role = replica`" in done.stdout
+        assert "each of the hosts late,later" in done.stdout and "`name = late`" in done.stdout
         assert pathlib.Path(hosts).read_text(encoding="ascii") == before + "host late,later campus\n"
         again = add(hub, "late,later", "campus")
         assert again.returncode == 0 and pathlib.Path(hosts).read_text(encoding="ascii").count("late") == 2, again
@@ -357,6 +358,20 @@ def test_an_access_point_comes_and_goes_by_a_reload(hub):
             with pytest.raises((Refused, OSError)):  # its connection is closed
                 new.next("nothing", seconds=wire.PATIENCE)
     wait_until(lambda: connects(hub, "ap2") and not any_connects(hub, "late"), "the end of the new one")
+
+
+def test_an_access_point_that_cannot_be_added_has_no_certificate(hub, tmp_path):
+    """Else the next try warned of somebody who might have a copy of it."""
+    hosts = pathlib.Path(hub.keys, "hosts.txt")
+    shutil.copy(os.path.join(hub.directory, "hosts.txt"), hosts)
+    for words in (("attic", "Campus"), ("attic", "campus", "--config")):
+        done = add(hub, *words)
+        assert done.returncode != 0 and not os.path.exists(os.path.join(hub.keys, "attic.pem")), done
+    script = hub_cluster.CERTIFICATE.with_name("hearsay-hub-add")
+    done = subprocess.run(["sh", script, "--config", tmp_path / "none", hub.keys, "attic"], text=True, check=False,
+                          capture_output=True)
+    assert done.returncode == 2 and "--config" in done.stderr, done
+    assert not os.path.exists(os.path.join(hub.keys, "attic.pem"))
 
 
 def test_a_stolen_certificate_needs_another_name(hub):

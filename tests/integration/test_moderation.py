@@ -609,7 +609,7 @@ def test_cli(make_daemon, rng):
     assert reader.run("get", key)[0] == 1
     assert cli.ok("admin", "restore", key) == "shown\n"
     assert reader.run("get", key)[0] == 0
-    assert cli.ok("admin", "remove", key) == "removed\n"
+    assert cli.ok("admin", "remove", key) == "removed; it cannot come back\n"
     assert cli.run("admin", "remove", key)[0] == 1
     assert cli.ok("admin", "list", "--pending") == "nothing waits for review\n"
     assert reader.run("admin", "remove", key)[0] == 4

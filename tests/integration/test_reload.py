@@ -150,7 +150,7 @@ def test_all_addresses_instead_of_one(make_daemon, free_port):
         file.write(f"[daemon]\nlisten = 127.0.0.1:{port}\nlisten = {daemon.socket_path}\n")
     daemon.launch().wait_log("ready: ")
     reload(daemon, listen=[f"0.0.0.0:{port}", daemon.socket_path],
-           done=REFUSED + ".*hearsayd has that port with another address itself.*needs a restart")
+           done=REFUSED + ".*already in use; hearsayd has that port with another address itself.*needs a restart")
     assert is_open(("127.0.0.1", port))
 
 
@@ -160,7 +160,7 @@ def test_all_addresses_beside_one_at_the_start(make_daemon, free_port):
     port = free_port()
     with open(daemon.config_file, "w", encoding="utf-8") as file:
         file.write(f"[daemon]\nlisten = 127.0.0.1:{port}\nlisten = 0.0.0.0:{port}\n")
-    daemon.launch().wait_log("hearsayd has that port with another line itself")
+    daemon.launch().wait_log("already in use; hearsayd has that port with another line itself")
     assert daemon.wait_exit() == 1
 
 

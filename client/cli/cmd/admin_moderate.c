@@ -293,6 +293,8 @@ static int judge_message(struct cli *cli, const struct moderate_options *chosen,
         when_print(response->removed.destroyed_ms, destroyed);
         (void)fprintf(cli->out.stream, "; destroyed %s, until then admin restore shows it again",
                       destroyed);
+    } else if (kind == HEARSAY_REQUEST_REMOVE) {
+        (void)fputs("; it cannot come back", cli->out.stream);
     }
     if (kind == HEARSAY_REQUEST_RESTORE && response->restored.banned_hash.data != NULL) {
         (void)fputs("; its payload is still banned, admin unban --hash ", cli->out.stream);

@@ -3,6 +3,8 @@
 written any more: no withdrawal, no removal, no expiry, not after a restart either."""
 
 import os
+import resource
+import signal
 import tempfile
 
 import pytest
@@ -123,6 +125,17 @@ def test_other_programs_fill_the_disk(daemon, storage, rng):
     daemon.restart()
     with daemon.administrator() as client:
         assert_stored(client, left[100:])
+
+
+def test_a_failure_is_told_behind_refusals(make_daemon, storage, rng):
+    """The log has just told of a refused deposit, and tells at once that the operator's removal failed."""
+    daemon = make_daemon("durability = relaxed\n", data=os.path.join(storage, "data"),
+                         preexec=lambda: signal.signal(signal.SIGXFSZ, signal.SIG_IGN))
+    with daemon.administrator() as client:
+        stored, _ = fill(client, rng, rng.randbytes(32))
+        resource.prlimit(daemon.process.pid, resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
+        assert client.refused(pb.Remove(id=stored[0].id)).code == "STORAGE"
+        daemon.wait_log("warning: storage: ")
 
 
 def test_the_start_warns(daemon):
