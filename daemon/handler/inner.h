@@ -36,6 +36,12 @@ void handler_reload(struct ask *ask);
 void handler_log_level(struct ask *ask);
 
 /*
+ * Writes the names of the requests that the client may send to `out`, which has LIMIT_CAPABILITIES
+ * elements, and returns their number.
+ */
+size_t handler_list_requests(const struct requester *client, struct hearsay_text *out);
+
+/*
  * Fills `out`, which has LIMIT_NOTICES elements, with the notices of a host that are shown at a
  * place: those of all places, and those of the place of this name, which may be empty. `place`
  * NULL: with all notices. Returns their number. Their texts are borrowed from `rules`.
