@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "core/filter/bloom.h"
-#include "daemon/limits/cost.h"
 
 void ask_respond(const struct ask *ask, const struct hearsay_response *response)
 {
@@ -172,32 +171,4 @@ bool ask_fill(const struct ask *ask, const uint64_t *filter, const char *field,
         }
     }
     return true;
-}
-
-/* --- rate limits ------------------------------------------------------------------------------ */
-
-bool ask_pay(const struct ask *ask)
-{
-    struct service *service = ask->service;
-    struct sender *payer = requester_payer(ask->client);
-    enum sender_action action;
-
-    if (payer == NULL) {
-        return true;
-    }
-    uint32_t cost = cost_of_request(ask->request, &action);
-    uint64_t wait_ms = cost == 0 ? 0
-                                 : sender_take(payer, action, &service->sender_limits, cost,
-                                               service_monotonic_ms(service));
-    if (wait_ms == 0) {
-        return true;
-    }
-    ask->client->is_over_rate = true;
-    struct hearsay_response response = {.id = ask->request->id, .kind = HEARSAY_RESPONSE_ERROR};
-    msg_error_set(&response.error, HEARSAY_CODE_RATE_LIMITED, NULL,
-                  "this address sends more %s than are taken here",
-                  action == SENDER_DEPOSIT ? "deposits" : "queries");
-    response.error.retry_after_ms = wait_ms;
-    ask_respond(ask, &response);
-    return false;
 }

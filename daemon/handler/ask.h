@@ -76,11 +76,3 @@ bool ask_judge_filter(const struct ask *ask, const struct hearsay_bytes *bytes, 
  */
 bool ask_fill(const struct ask *ask, const uint64_t *filter, const char *field,
               uint32_t minimum_ppm, uint32_t maximum_ppm);
-
-/*
- * Takes the tokens that the request costs from the rate limits of who pays for it. Returns true
- * if the tokens were taken, if the request costs nothing, or if the client has no rate limits.
- * Otherwise takes no token, sets client->is_over_rate, sends the error RATE_LIMITED and returns
- * false.
- */
-bool ask_pay(const struct ask *ask);

@@ -9,6 +9,7 @@
 #include "daemon/handler/bridge.h"
 #include "daemon/handler/inner.h"
 #include "daemon/handler/similar.h"
+#include "daemon/limits/cost.h"
 #include "daemon/watch/asks.h"
 #include "daemon/watch/watch.h"
 #include "proto/codec/codec.h"
@@ -39,14 +40,16 @@ static void handle_hello(struct ask *ask)
                "the connection was greeted already; Hello is sent once");
 }
 
-/* Who may send a request. A gateway is one that speaks for itself. */
+/* Who may send a request. A gateway is one that speaks for itself. What guests may send costs
+ * tokens unless it is FREE. */
 enum {
     GUEST = 1,
     GATEWAY = 2,
     BRIDGE = 4,
     ADMINISTRATOR = 8,
     WRITER = GUEST | ADMINISTRATOR,
-    ANYONE = WRITER | GATEWAY | BRIDGE
+    ANYONE = WRITER | GATEWAY | BRIDGE,
+    FREE = 16
 };
 
 struct served {
@@ -57,12 +60,12 @@ struct served {
 /* All requests: what carries them out, and who may send them, which is also whom Welcome tells of
  * them. */
 static const struct served requests[] = {
-    [HEARSAY_REQUEST_HELLO] = {handle_hello, ANYONE},
+    [HEARSAY_REQUEST_HELLO] = {handle_hello, ANYONE | FREE},
     [HEARSAY_REQUEST_DEPOSIT] = {handler_deposit, WRITER},
     [HEARSAY_REQUEST_QUERY] = {handler_query, ANYONE},
     [HEARSAY_REQUEST_GET] = {handler_get, ANYONE},
     [HEARSAY_REQUEST_WITHDRAW] = {handler_withdraw, WRITER},
-    [HEARSAY_REQUEST_PING] = {handle_ping, ANYONE},
+    [HEARSAY_REQUEST_PING] = {handle_ping, ANYONE | FREE},
     [HEARSAY_REQUEST_EXPORT] = {handler_export, ADMINISTRATOR},
     [HEARSAY_REQUEST_SUMMARY] = {handler_summary, ANYONE},
     [HEARSAY_REQUEST_HERE] = {handler_here, ANYONE},
@@ -75,7 +78,7 @@ static const struct served requests[] = {
     [HEARSAY_REQUEST_BANS] = {handler_bans, ADMINISTRATOR},
     [HEARSAY_REQUEST_ACCEPT] = {handler_accept, ADMINISTRATOR},
     [HEARSAY_REQUEST_WATCH] = {handler_watch, ANYONE},
-    [HEARSAY_REQUEST_UNWATCH] = {handler_unwatch, ANYONE},
+    [HEARSAY_REQUEST_UNWATCH] = {handler_unwatch, ANYONE | FREE},
     [HEARSAY_REQUEST_CHECK] = {handler_check, ADMINISTRATOR},
     [HEARSAY_REQUEST_BACKUP] = {handler_backup, ADMINISTRATOR},
     [HEARSAY_REQUEST_COMPACT] = {handler_compact, ADMINISTRATOR},
@@ -93,6 +96,18 @@ static const struct served requests[] = {
     [HEARSAY_REQUEST_APPLY] = {handler_apply, BRIDGE},
 };
 enum { REQUESTS = sizeof(requests) / sizeof(requests[0]) };
+
+uint32_t handler_cost(const struct hearsay_request *request, enum sender_action *out_action)
+{
+    uint32_t kind = request->kind;
+    unsigned senders = kind < REQUESTS ? requests[kind].senders : 0;
+
+    *out_action = senders == WRITER ? SENDER_DEPOSIT : SENDER_QUERY;
+    return kind == HEARSAY_REQUEST_QUERY   ? cost_query(&request->query)
+           : kind == HEARSAY_REQUEST_WATCH ? cost_query(&request->watch.query)
+           : (senders & FREE) != 0         ? 0
+                                           : senders & GUEST;
+}
 
 static bool may_send(const struct requester *client, unsigned senders)
 {
@@ -146,6 +161,38 @@ static void refuse_sender(const struct ask *ask, unsigned senders)
     }
 }
 
+/*
+ * Takes the tokens that the request costs from the rate limits of who pays for it. Returns true
+ * if the tokens were taken, if the request costs nothing, or if the client has no rate limits.
+ * Otherwise takes no token, sets client->is_over_rate, sends the error RATE_LIMITED and returns
+ * false.
+ */
+static bool pay(const struct ask *ask)
+{
+    struct service *service = ask->service;
+    struct sender *payer = requester_payer(ask->client);
+    enum sender_action action;
+
+    if (payer == NULL) {
+        return true;
+    }
+    uint32_t cost = handler_cost(ask->request, &action);
+    uint64_t wait_ms = cost == 0 ? 0
+                                 : sender_take(payer, action, &service->sender_limits, cost,
+                                               service_monotonic_ms(service));
+    if (wait_ms == 0) {
+        return true;
+    }
+    ask->client->is_over_rate = true;
+    struct hearsay_response response = {.id = ask->request->id, .kind = HEARSAY_RESPONSE_ERROR};
+    msg_error_set(&response.error, HEARSAY_CODE_RATE_LIMITED, NULL,
+                  "this address sends more %s than are taken here",
+                  action == SENDER_DEPOSIT ? "deposits" : "queries");
+    response.error.retry_after_ms = wait_ms;
+    ask_respond(ask, &response);
+    return false;
+}
+
 void handler_handle(struct service *service, struct requester *client,
                     const struct hearsay_request *request)
 {
@@ -159,7 +206,7 @@ void handler_handle(struct service *service, struct requester *client,
                    "serves");
     } else if (!may_send(client, served->senders)) {
         refuse_sender(&ask, served->senders);
-    } else if (ask_pay(&ask)) {
+    } else if (pay(&ask)) {
         served->handle(&ask);
     }
 }
