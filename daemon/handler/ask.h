@@ -29,12 +29,6 @@ void ask_refuse(const struct ask *ask, enum hearsay_code code, const char *field
                 const char *format, ...) __attribute__((format(printf, 4, 5)));
 void ask_refuse_memory(const struct ask *ask); /* "the server is out of memory" */
 
-/* Whether the client is an administrator. */
-bool ask_is_administrator(const struct ask *ask);
-
-/* Whether the client is a bridge. */
-bool ask_is_bridge(const struct ask *ask);
-
 /*
  * Finds the host of this name, or the first host if name->text is NULL, and stores it in ask->host.
  */
@@ -42,12 +36,6 @@ bool ask_host(struct ask *ask, const struct hearsay_text *name);
 
 /* Whether this server is the owner of ask->host: the host is no copy. */
 bool ask_owns(const struct ask *ask);
-
-/*
- * Whether the client is an administrator and there is a host of this name, as ask_host looks for
- * it. Stores the host in ask->host.
- */
-bool ask_administers(struct ask *ask, const struct hearsay_text *host);
 
 /* What a request says of the decision that it is about; members may be absent. */
 struct ask_decision {
@@ -88,11 +76,3 @@ bool ask_judge_filter(const struct ask *ask, const struct hearsay_bytes *bytes, 
  */
 bool ask_fill(const struct ask *ask, const uint64_t *filter, const char *field,
               uint32_t minimum_ppm, uint32_t maximum_ppm);
-
-/*
- * Takes the tokens that the request costs from the rate limits of who pays for it. Returns true
- * if the tokens were taken, if the request costs nothing, or if the client has no rate limits.
- * Otherwise takes no token, sets client->is_over_rate, sends the error RATE_LIMITED and returns
- * false.
- */
-bool ask_pay(const struct ask *ask);

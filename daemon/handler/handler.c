@@ -3,13 +3,16 @@
 #include "daemon/handler/handler.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "core/base/err.h"
 #include "daemon/handler/bridge.h"
 #include "daemon/handler/inner.h"
 #include "daemon/handler/similar.h"
+#include "daemon/limits/cost.h"
 #include "daemon/watch/asks.h"
 #include "daemon/watch/watch.h"
+#include "proto/codec/codec.h"
 
 /* What waits, in bytes of memory. */
 enum {
@@ -37,90 +40,174 @@ static void handle_hello(struct ask *ask)
                "the connection was greeted already; Hello is sent once");
 }
 
-static void handle_unsupported(struct ask *ask)
-{
-    ask_refuse(ask, HEARSAY_CODE_UNSUPPORTED, NULL,
-               "this server knows no such request; Welcome's capabilities lists those that it "
-               "serves");
-}
-
-typedef void handle_function(struct ask *ask);
-
-static handle_function *const handlers[] = {
-    [HEARSAY_REQUEST_UNKNOWN] = handle_unsupported,
-    [HEARSAY_REQUEST_HELLO] = handle_hello,
-    [HEARSAY_REQUEST_DEPOSIT] = handler_deposit,
-    [HEARSAY_REQUEST_QUERY] = handler_query,
-    [HEARSAY_REQUEST_GET] = handler_get,
-    [HEARSAY_REQUEST_WITHDRAW] = handler_withdraw,
-    [HEARSAY_REQUEST_PING] = handle_ping,
-    [HEARSAY_REQUEST_EXPORT] = handler_export,
-    [HEARSAY_REQUEST_SUMMARY] = handler_summary,
-    [HEARSAY_REQUEST_HERE] = handler_here,
-    [HEARSAY_REQUEST_REPORT] = handler_report,
-    [HEARSAY_REQUEST_REMOVE] = handler_remove,
-    [HEARSAY_REQUEST_RESTORE] = handler_restore,
-    [HEARSAY_REQUEST_REPORTED] = handler_reported,
-    [HEARSAY_REQUEST_BAN] = handler_ban,
-    [HEARSAY_REQUEST_UNBAN] = handler_unban,
-    [HEARSAY_REQUEST_BANS] = handler_bans,
-    [HEARSAY_REQUEST_ACCEPT] = handler_accept,
-    [HEARSAY_REQUEST_WATCH] = handler_watch,
-    [HEARSAY_REQUEST_UNWATCH] = handler_unwatch,
-    [HEARSAY_REQUEST_CHECK] = handler_check,
-    [HEARSAY_REQUEST_BACKUP] = handler_backup,
-    [HEARSAY_REQUEST_COMPACT] = handler_compact,
-    [HEARSAY_REQUEST_STATS] = handler_stats,
-    [HEARSAY_REQUEST_RELOAD] = handler_reload,
-    [HEARSAY_REQUEST_LOG_LEVEL] = handler_log_level,
-    [HEARSAY_REQUEST_HIDE] = handler_hide,
-    [HEARSAY_REQUEST_DECISIONS] = handler_decisions,
-    [HEARSAY_REQUEST_WAIT] = handler_wait,
-    [HEARSAY_REQUEST_NOTICE] = handler_notice,
-    [HEARSAY_REQUEST_SIMILAR] = handler_similar,
-    [HEARSAY_REQUEST_SERVE] = handler_serve,
-    [HEARSAY_REQUEST_ANSWERED] = handler_answered,
-    [HEARSAY_REQUEST_CHANGES] = handler_changes,
-    [HEARSAY_REQUEST_APPLY] = handler_apply,
+/* Who may send a request. A gateway is one that speaks for itself. What guests may send costs
+ * tokens unless it is FREE. */
+enum {
+    GUEST = 1,
+    GATEWAY = 2,
+    BRIDGE = 4,
+    ADMINISTRATOR = 8,
+    WRITER = GUEST | ADMINISTRATOR,
+    ANYONE = WRITER | GATEWAY | BRIDGE,
+    FREE = 16
 };
 
-/* A kind of the schema that is not in the table is not served. */
-static handle_function *handler_of(enum hearsay_request_kind kind)
-{
-    size_t count = sizeof(handlers) / sizeof(handlers[0]);
+struct served {
+    void (*handle)(struct ask *ask); /* NULL: there is no such request */
+    unsigned senders;
+};
 
-    return kind < count && handlers[kind] != NULL ? handlers[kind] : handle_unsupported;
+/* All requests: what carries them out, and who may send them, which is also whom Welcome tells of
+ * them. */
+static const struct served requests[] = {
+    [HEARSAY_REQUEST_HELLO] = {handle_hello, ANYONE | FREE},
+    [HEARSAY_REQUEST_DEPOSIT] = {handler_deposit, WRITER},
+    [HEARSAY_REQUEST_QUERY] = {handler_query, ANYONE},
+    [HEARSAY_REQUEST_GET] = {handler_get, ANYONE},
+    [HEARSAY_REQUEST_WITHDRAW] = {handler_withdraw, WRITER},
+    [HEARSAY_REQUEST_PING] = {handle_ping, ANYONE | FREE},
+    [HEARSAY_REQUEST_EXPORT] = {handler_export, ADMINISTRATOR},
+    [HEARSAY_REQUEST_SUMMARY] = {handler_summary, ANYONE},
+    [HEARSAY_REQUEST_HERE] = {handler_here, ANYONE},
+    [HEARSAY_REQUEST_REPORT] = {handler_report, WRITER},
+    [HEARSAY_REQUEST_REMOVE] = {handler_remove, ADMINISTRATOR},
+    [HEARSAY_REQUEST_RESTORE] = {handler_restore, ADMINISTRATOR},
+    [HEARSAY_REQUEST_REPORTED] = {handler_reported, ADMINISTRATOR},
+    [HEARSAY_REQUEST_BAN] = {handler_ban, ADMINISTRATOR},
+    [HEARSAY_REQUEST_UNBAN] = {handler_unban, ADMINISTRATOR},
+    [HEARSAY_REQUEST_BANS] = {handler_bans, ADMINISTRATOR},
+    [HEARSAY_REQUEST_ACCEPT] = {handler_accept, ADMINISTRATOR},
+    [HEARSAY_REQUEST_WATCH] = {handler_watch, ANYONE},
+    [HEARSAY_REQUEST_UNWATCH] = {handler_unwatch, ANYONE | FREE},
+    [HEARSAY_REQUEST_CHECK] = {handler_check, ADMINISTRATOR},
+    [HEARSAY_REQUEST_BACKUP] = {handler_backup, ADMINISTRATOR},
+    [HEARSAY_REQUEST_COMPACT] = {handler_compact, ADMINISTRATOR},
+    [HEARSAY_REQUEST_STATS] = {handler_stats, ADMINISTRATOR},
+    [HEARSAY_REQUEST_RELOAD] = {handler_reload, ADMINISTRATOR},
+    [HEARSAY_REQUEST_LOG_LEVEL] = {handler_log_level, ADMINISTRATOR},
+    [HEARSAY_REQUEST_HIDE] = {handler_hide, ADMINISTRATOR},
+    [HEARSAY_REQUEST_DECISIONS] = {handler_decisions, ADMINISTRATOR},
+    [HEARSAY_REQUEST_WAIT] = {handler_wait, ADMINISTRATOR},
+    [HEARSAY_REQUEST_NOTICE] = {handler_notice, ADMINISTRATOR},
+    [HEARSAY_REQUEST_SIMILAR] = {handler_similar, ADMINISTRATOR},
+    [HEARSAY_REQUEST_SERVE] = {handler_serve, BRIDGE},
+    [HEARSAY_REQUEST_ANSWERED] = {handler_answered, BRIDGE},
+    [HEARSAY_REQUEST_CHANGES] = {handler_changes, BRIDGE | ADMINISTRATOR},
+    [HEARSAY_REQUEST_APPLY] = {handler_apply, BRIDGE},
+};
+enum { REQUESTS = sizeof(requests) / sizeof(requests[0]) };
+
+uint32_t handler_cost(const struct hearsay_request *request, enum sender_action *out_action)
+{
+    uint32_t kind = request->kind;
+    unsigned senders = kind < REQUESTS ? requests[kind].senders : 0;
+
+    *out_action = senders == WRITER ? SENDER_DEPOSIT : SENDER_QUERY;
+    return kind == HEARSAY_REQUEST_QUERY   ? cost_query(&request->query)
+           : kind == HEARSAY_REQUEST_WATCH ? cost_query(&request->watch.query)
+           : (senders & FREE) != 0         ? 0
+                                           : senders & GUEST;
 }
 
-/* Returns false for a request that a bridge, or a gateway for itself, may not send. */
-static bool is_reading(enum hearsay_request_kind kind)
+static bool may_send(const struct requester *client, unsigned senders)
 {
-    switch (kind) {
-    case HEARSAY_REQUEST_DEPOSIT:
-    case HEARSAY_REQUEST_WITHDRAW:
-    case HEARSAY_REQUEST_REPORT:
-        return false;
-    default: /* administrative requests are refused by ask_is_administrator */
+    unsigned role = client->is_administrator ? ADMINISTRATOR
+                    : client->is_bridge      ? BRIDGE
+                    : client->is_gateway     ? GATEWAY
+                                             : GUEST;
+
+    return (senders & role) != 0;
+}
+
+size_t handler_list_requests(const struct requester *client, struct hearsay_text *out)
+{
+    size_t count = 0;
+
+    for (uint32_t kind = 0; kind < REQUESTS; kind++) {
+        if (may_send(client, requests[kind].senders)) {
+            const char *name = codec_request_name((enum hearsay_request_kind)kind);
+            out[count++] = (struct hearsay_text){name, strlen(name)};
+        }
+    }
+    return count;
+}
+
+/* Sends the error for a request that the client may not send. */
+static void refuse_sender(const struct ask *ask, unsigned senders)
+{
+    const struct requester *client = ask->client;
+    const char *name = ask->request->name;
+
+    if (senders == BRIDGE) {
+        ask_refuse(ask, HEARSAY_CODE_UNSUPPORTED, name,
+                   "%s is served to a bridge only, on a `listen` line with the word bridge", name);
+    } else if (senders == WRITER && client->is_gateway) {
+        ask_refuse(ask, HEARSAY_CODE_FORBIDDEN, name,
+                   "a gateway may not %s for itself; open a connection whose Hello has on_behalf, "
+                   "the client's address",
+                   name);
+    } else if (senders == WRITER) {
+        ask_refuse(ask, HEARSAY_CODE_FORBIDDEN, name,
+                   "a bridge may not %s; it carries what was deposited elsewhere", name);
+    } else if (client->is_bridge) {
+        ask_refuse(ask, HEARSAY_CODE_FORBIDDEN, name,
+                   "a bridge is no administrator; %s is for those", name);
+    } else if (client->is_local) {
+        ask_refuse(ask, HEARSAY_CODE_FORBIDDEN, name,
+                   "%s is for the daemon's own user and root; become one of them (sudo)", name);
+    } else {
+        ask_refuse(ask, HEARSAY_CODE_FORBIDDEN, name,
+                   "%s is served on the daemon's Unix socket only, to its own user and root", name);
+    }
+}
+
+/*
+ * Takes the tokens that the request costs from the rate limits of who pays for it. Returns true
+ * if the tokens were taken, if the request costs nothing, or if the client has no rate limits.
+ * Otherwise takes no token, sets client->is_over_rate, sends the error RATE_LIMITED and returns
+ * false.
+ */
+static bool pay(const struct ask *ask)
+{
+    struct service *service = ask->service;
+    struct sender *payer = requester_payer(ask->client);
+    enum sender_action action;
+
+    if (payer == NULL) {
         return true;
     }
+    uint32_t cost = handler_cost(ask->request, &action);
+    uint64_t wait_ms = cost == 0 ? 0
+                                 : sender_take(payer, action, &service->sender_limits, cost,
+                                               service_monotonic_ms(service));
+    if (wait_ms == 0) {
+        return true;
+    }
+    ask->client->is_over_rate = true;
+    struct hearsay_response response = {.id = ask->request->id, .kind = HEARSAY_RESPONSE_ERROR};
+    msg_error_set(&response.error, HEARSAY_CODE_RATE_LIMITED, NULL,
+                  "this address sends more %s than are taken here",
+                  action == SENDER_DEPOSIT ? "deposits" : "queries");
+    response.error.retry_after_ms = wait_ms;
+    ask_respond(ask, &response);
+    return false;
 }
 
 void handler_handle(struct service *service, struct requester *client,
                     const struct hearsay_request *request)
 {
     struct ask ask = {.service = service, .client = client, .request = request};
+    uint32_t kind = request->kind;
+    const struct served *served = kind < REQUESTS ? &requests[kind] : NULL;
 
-    if (client->is_gateway && !is_reading(request->kind)) {
-        ask_refuse(
-            &ask, HEARSAY_CODE_FORBIDDEN, request->name,
-            "a gateway may not %s for itself; open a connection whose Hello has on_behalf, the "
-            "client's address",
-            request->name);
-    } else if (client->is_bridge && !is_reading(request->kind)) {
-        ask_refuse(&ask, HEARSAY_CODE_FORBIDDEN, request->name,
-                   "a bridge may not %s; it carries what was deposited elsewhere", request->name);
-    } else if (ask_pay(&ask)) {
-        handler_of(request->kind)(&ask);
+    if (served == NULL || served->handle == NULL) {
+        ask_refuse(&ask, HEARSAY_CODE_UNSUPPORTED, NULL,
+                   "this server knows no such request; Welcome's capabilities lists those that it "
+                   "serves");
+    } else if (!may_send(client, served->senders)) {
+        refuse_sender(&ask, served->senders);
+    } else if (pay(&ask)) {
+        served->handle(&ask);
     }
 }
 

@@ -15,72 +15,22 @@
         literal, sizeof(literal) - 1 \
     }
 
-/*
- * The names of all requests and extensions that hearsayd serves. Welcome lists a part of this
- * array. The part begins with `request_on_behalf` for a gateway that speaks for itself, with
- * `on_behalf` for a gateway that speaks for a client, and with `hello` for other clients. The last
- * name of the part is number READING of the array for a gateway that speaks for itself, number ALL
- * for an administrator, and number PUBLIC for other clients.
- */
-static const struct hearsay_text capabilities[] = {
-    TEXT("request_on_behalf"),
-    TEXT("on_behalf"),
-    TEXT("hello"),
-    TEXT("query"),
-    TEXT("get"),
-    TEXT("ping"),
-    TEXT("hood"),
-    TEXT("summary"),
-    TEXT("here"),
-    TEXT("watch"),
-    TEXT("unwatch"),
-    TEXT("deposit"),
-    TEXT("withdraw"),
-    TEXT("report"),
-    TEXT("export"),
-    TEXT("stats"),
-    TEXT("reload"),
-    TEXT("log_level"),
-    TEXT("remove"),
-    TEXT("restore"),
-    TEXT("reported"),
-    TEXT("ban"),
-    TEXT("unban"),
-    TEXT("bans"),
-    TEXT("accept"),
-    TEXT("backup"),
-    TEXT("compact"),
-    TEXT("check"),
-    TEXT("notice"),
-    TEXT("hide"),
-    TEXT("decisions"),
-    TEXT("wait"),
-    TEXT("changes"),
-    TEXT("similar"),
-};
-enum { READING = 11, PUBLIC = 14, ALL = sizeof(capabilities) / sizeof(capabilities[0]) };
-
-/* The same for a bridge. */
-static const struct hearsay_text bridge_capabilities[] = {
-    TEXT("hello"),   TEXT("query"), TEXT("get"),      TEXT("ping"),    TEXT("hood"),
-    TEXT("summary"), TEXT("here"),  TEXT("watch"),    TEXT("unwatch"), TEXT("changes"),
-    TEXT("apply"),   TEXT("serve"), TEXT("answered"),
-};
-
 /* How the agent of hearsay-web begins. */
 static const char web_agent[] = "hearsay-web/";
 
-static void fill_capabilities(const struct requester *client, struct msg_welcome *out)
+/* Fills `out`, which has LIMIT_CAPABILITIES elements, and returns the number of capabilities. */
+static size_t fill_capabilities(const struct requester *client, struct hearsay_text *out)
 {
-    size_t first = client->is_gateway ? 0 : client->may_speak_for ? 1 : 2;
-    size_t end = client->is_administrator ? ALL : client->is_gateway ? READING : PUBLIC;
+    size_t count = handler_list_requests(client, out);
 
-    out->capabilities = &capabilities[first];
-    out->capability_count = end - first;
-    if (client->is_bridge) {
-        out->capabilities = bridge_capabilities;
-        out->capability_count = sizeof(bridge_capabilities) / sizeof(bridge_capabilities[0]);
+    out[count++] = (struct hearsay_text)TEXT("hood");
+    if (client->may_speak_for) {
+        out[count++] = (struct hearsay_text)TEXT("on_behalf");
     }
+    if (client->is_gateway) {
+        out[count++] = (struct hearsay_text)TEXT("request_on_behalf");
+    }
+    return count;
 }
 
 static void fill_limits(const struct hearsay_limits *limits, const struct requester *client,
@@ -221,6 +171,7 @@ bool handler_welcome(struct service *service, struct requester *client,
     client->is_web = agent->text != NULL && strncmp(agent->text, web_agent, strlen(web_agent)) == 0;
     int64_t now_ms = service_now_ms(service);
     struct hearsay_host_info hosts[LIMIT_HOSTS];
+    struct hearsay_text capabilities[LIMIT_CAPABILITIES];
     for (size_t i = 0; i < service->host_count; i++) {
         fill_host(client, &service->hosts[i], now_ms, &hosts[i]);
     }
@@ -235,7 +186,8 @@ bool handler_welcome(struct service *service, struct requester *client,
         .host_count = service->host_count,
         .agent = TEXT("hearsayd/" HEARSAY_VERSION),
     };
-    fill_capabilities(client, &response.welcome);
+    response.welcome.capabilities = capabilities;
+    response.welcome.capability_count = fill_capabilities(client, capabilities);
     fill_limits(&service->config.limits, client, &response.welcome.limits);
     response.welcome.resume_token =
         (struct hearsay_bytes){client->resume_token, RESUME_TOKEN_BYTES};

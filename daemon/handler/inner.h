@@ -36,6 +36,18 @@ void handler_reload(struct ask *ask);
 void handler_log_level(struct ask *ask);
 
 /*
+ * Writes the names of the requests that the client may send to `out`, which has LIMIT_CAPABILITIES
+ * elements, and returns their number.
+ */
+size_t handler_list_requests(const struct requester *client, struct hearsay_text *out);
+
+/*
+ * Returns the tokens that a request costs; 0: it is free. *out_action says from which bucket the
+ * tokens are taken.
+ */
+uint32_t handler_cost(const struct hearsay_request *request, enum sender_action *out_action);
+
+/*
  * Fills `out`, which has LIMIT_NOTICES elements, with the notices of a host that are shown at a
  * place: those of all places, and those of the place of this name, which may be empty. `place`
  * NULL: with all notices. Returns their number. Their texts are borrowed from `rules`.
@@ -84,7 +96,7 @@ void handler_here_welcome(struct service *service, const struct requester *clien
  *   5. ban     no ban of the operator applies to the payload or the filter
  *   6. room    caps and the sender's share allow the message, or others can be removed (room.h)
  *
- * ask_pay has checked the rate limits of the sender before.
+ * The rate limits of the sender have been checked before.
  */
 
 struct admission {

@@ -67,9 +67,6 @@ static void maintain_begin(const struct ask *ask, enum persist_job_kind kind)
 
 void handler_backup(struct ask *ask)
 {
-    if (!ask_is_administrator(ask)) {
-        return;
-    }
     if (ask->request->backup.path.text[0] != '/') {
         ask_refuse(ask, HEARSAY_CODE_INVALID, "path",
                    "the path must be absolute, one that begins with /");
@@ -80,7 +77,5 @@ void handler_backup(struct ask *ask)
 
 void handler_compact(struct ask *ask)
 {
-    if (ask_is_administrator(ask)) {
-        maintain_begin(ask, PERSIST_COMPACT);
-    }
+    maintain_begin(ask, PERSIST_COMPACT);
 }

@@ -429,9 +429,6 @@ void handler_serve(struct ask *ask)
     const struct hearsay_serve *serve = &ask->request->serve;
     struct hearsay_response response = {.id = ask->request->id, .kind = HEARSAY_RESPONSE_SERVING};
 
-    if (!ask_is_bridge(ask)) {
-        return;
-    }
     if (asks_serve(ask->service, ask->client, serve->hoods, serve->hood_count) != 0) {
         ask_refuse_memory(ask);
         return;
@@ -445,9 +442,6 @@ void handler_answered(struct ask *ask)
     struct hearsay_response response = {.id = ask->request->id,
                                         .kind = HEARSAY_RESPONSE_ANSWER_TAKEN};
 
-    if (!ask_is_bridge(ask)) {
-        return;
-    }
     ask_respond(ask, &response);
     struct ask_wait *wait = asks_answered(ask->service, ask->client, answered);
     if (wait != NULL) { /* resets the arena */

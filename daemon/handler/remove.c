@@ -108,7 +108,7 @@ void handler_remove(struct ask *ask)
 {
     const struct hearsay_remove *asked = &ask->request->remove;
 
-    if (!ask_administers(ask, &asked->host)) {
+    if (!ask_host(ask, &asked->host)) {
         return;
     }
     if (asked->ban && ask->host->rules.ban_count == LIMIT_BANS) {
@@ -149,7 +149,7 @@ void handler_hide(struct ask *ask)
     const struct hearsay_hide *asked = &ask->request->hide;
     struct ask_decision decision = {asked->id, asked->kind, asked->reason};
     struct remove_job *remove =
-        ask_administers(ask, &asked->host) ? remove_job_new(ask, "hide", &decision) : NULL;
+        ask_host(ask, &asked->host) ? remove_job_new(ask, "hide", &decision) : NULL;
 
     if (remove != NULL) {
         remove->op.done = on_hidden;

@@ -505,7 +505,7 @@ void handler_reported(struct ask *ask)
     const struct hearsay_reported *asked = &ask->request->reported;
     struct hearsay_text labels[LIMIT_LABELS];
 
-    if (!ask_administers(ask, &asked->host)) {
+    if (!ask_host(ask, &asked->host)) {
         return;
     }
     if (asked->pending + asked->withheld + asked->all > 1) {
@@ -539,7 +539,7 @@ void handler_reported(struct ask *ask)
 
 void handler_wait(struct ask *ask)
 {
-    if (!ask_administers(ask, &ask->request->wait.host)) {
+    if (!ask_host(ask, &ask->request->wait.host)) {
         return;
     }
     if (wait_begin(ask->service, ask->client, ask->host, ask->request->id) != 0) {

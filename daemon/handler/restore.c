@@ -136,7 +136,7 @@ void handler_restore(struct ask *ask)
     const struct hearsay_restore *asked = &ask->request->restore;
     const uint8_t *id = asked->id.data;
 
-    if (!ask_administers(ask, &asked->host) || !check_restore(ask, id)) {
+    if (!ask_host(ask, &asked->host) || !check_restore(ask, id)) {
         return;
     }
     struct restore_job *restore = job_new(ask, sizeof(*restore), 0);

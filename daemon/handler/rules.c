@@ -110,7 +110,7 @@ static bool check_ban(struct ask *ask, const struct hearsay_unban *asked)
 {
     uint64_t filter[PROFILE_WORDS_MAX];
 
-    if (!ask_administers(ask, &asked->host)) {
+    if (!ask_host(ask, &asked->host)) {
         return false;
     }
     if ((asked->payload_hash.data != NULL) == (asked->filter.data != NULL)) {
@@ -196,7 +196,7 @@ void handler_bans(struct ask *ask)
     const struct hearsay_bans *asked = &ask->request->bans;
     struct hearsay_response response = {.id = ask->request->id, .kind = HEARSAY_RESPONSE_BAN_LIST};
 
-    if (!ask_administers(ask, &asked->host)) {
+    if (!ask_host(ask, &asked->host)) {
         return;
     }
     const struct rules *rules = &ask->host->rules;
@@ -244,7 +244,7 @@ void handler_accept(struct ask *ask)
     const struct hearsay_text *word = &ask->request->accept.mode;
     enum accept mode = ACCEPT_OPEN;
 
-    if (!ask_administers(ask, &ask->request->accept.host)) {
+    if (!ask_host(ask, &ask->request->accept.host)) {
         return;
     }
     if (word->text == NULL) {
@@ -431,7 +431,7 @@ void handler_notice(struct ask *ask)
     struct hearsay_house_notice notices[LIMIT_NOTICES];
     struct hearsay_response response = {.id = ask->request->id};
 
-    if (!ask_administers(ask, &asked->host)) {
+    if (!ask_host(ask, &asked->host)) {
         return;
     }
     fill_noticed(ask->service, ask->host, notices, &response); /* without those that have ended */

@@ -9,7 +9,6 @@
  */
 #pragma once
 
-#include "daemon/limits/sender.h"
 #include "proto/msg.h"
 
 enum {
@@ -19,7 +18,6 @@ enum {
     COST_MOST = 640          /* tokens for the most expensive request within proto/limits.h */
 };
 
-/* Returns the tokens that a request costs; 0: the request is free. *out_action says from which
- * bucket the tokens are taken. The pages that a watch reads later are not included: each costs
- * COST_PAGE when it is read. */
-uint32_t cost_of_request(const struct hearsay_request *request, enum sender_action *out_action);
+/* Returns the tokens that a query or a watch costs. The pages that a watch reads later are not
+ * included: each costs COST_PAGE when it is read. */
+uint32_t cost_query(const struct hearsay_query *query);

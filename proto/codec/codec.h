@@ -61,6 +61,9 @@ enum { CODEC_TOO_LARGE = 3 };
 int codec_encode_request(const struct hearsay_request *request, size_t limit_bytes,
                          struct bytes *out);
 
+/* Returns the name of a request, such as "query"; NULL: there is no such request. */
+const char *codec_request_name(enum hearsay_request_kind kind);
+
 /* Returns the kind of the answer to a request, other than an error. HEARSAY_RESPONSE_UNKNOWN: there
  * is no such request. */
 enum hearsay_response_kind codec_reply_kind(enum hearsay_request_kind kind);

@@ -58,6 +58,13 @@ int codec_encode_request(const struct hearsay_request *request, size_t limit_byt
     return map_write_frame(request->id, body, &codec_request_asker, request, limit_bytes, out);
 }
 
+const char *codec_request_name(enum hearsay_request_kind kind)
+{
+    return codec_body(&request_envelope, kind) != NULL
+               ? protobuf_c_message_descriptor_get_field(request_envelope.descriptor, kind)->name
+               : NULL;
+}
+
 enum hearsay_response_kind codec_reply_kind(enum hearsay_request_kind kind)
 {
     const struct map_body *body = codec_body(&request_envelope, kind);

@@ -31,18 +31,6 @@ def reload_and_wait(router, text="configuration reloaded"):
     router.wait_log(text, since)
 
 
-def keys_of(router, program, is_reloaded=None):
-    """(section, key) of the reference of all keys; those with this word in the column Reload."""
-    section, found = None, []
-    for line in router.run(f"{program} --print-reference markdown").splitlines():
-        if line.startswith("## "):
-            section = line[4:].split("]")[0].split()[0]
-        match = re.match(r"\| `(\w+)` \|.* \| (yes|no) \| ", line)
-        if match and is_reloaded in (None, match.group(2) == "yes"):
-            found.append((section, match.group(1)))
-    return found
-
-
 # --- from start to stop ---------------------------------------------------------------------------
 
 
@@ -131,12 +119,6 @@ def test_switched_off_by_reload(router):
     assert not router.run("ls /tmp/dnsmasq.d")
     router.configure("main.enabled=1")
     reload_and_wait(router, "ready: hearsayd")
-
-
-def test_fixed_keys_are_those_of_the_table(router):
-    script = (FILES / "hearsayd.init").read_text(encoding="utf-8")
-    fixed = re.search(r"^FIXED='(.*)'", script, re.M).group(1).split("|")
-    assert fixed == [key for _, key in keys_of(router, PROGRAM, is_reloaded=False)]
 
 
 def test_every_key_is_an_option(router):

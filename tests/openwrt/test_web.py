@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from router import FILES, wait_until
+from router import wait_until
 
 OLD_STAYS = "the configuration of before stays in force"
 PAGE = "wget -q -O - http://192.168.8.1:7118/"
@@ -203,10 +203,3 @@ def test_wrong_value_changes_nothing(page):
         status, output = page.try_run("/etc/init.d/hearsay-web reload")
         assert status == 1 and sentence in output and OLD_STAYS in output, output
         assert page.pid("hearsay-web") == pid and "Jules" in page.run(PAGE)
-
-
-def test_reloaded_keys_are_those_of_the_table(page):
-    script = (FILES / "hearsay-web.init").read_text(encoding="utf-8")
-    reloaded = re.search(r"^RELOADED='(.*)'", script, re.M).group(1).split("|")
-    table = page.run("hearsay-web --print-reference markdown").split("## [moderate]", maxsplit=1)[0]
-    assert reloaded == re.findall(r"^\| `(\w+)` \|.* \| yes \| ", table, re.M)

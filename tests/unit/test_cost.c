@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/index/index.h"
+#include "daemon/handler/inner.h"
 #include "tests/lib/check.h"
 #include "tests/lib/plain_query.h"
 #include "tests/lib/profile_of.h"
@@ -29,7 +30,7 @@ static uint32_t cost_of_kind(enum hearsay_request_kind kind, enum sender_action 
 {
     const struct hearsay_request request = {.id = 1, .kind = kind};
 
-    return cost_of_request(&request, out_action);
+    return handler_cost(&request, out_action);
 }
 
 TEST(small_requests_cost_one_token_or_none)
@@ -67,11 +68,11 @@ static uint32_t cost_of_query(size_t parts, const struct scalable_slice *exclude
     request.query =
         (struct hearsay_query){.part_count = parts, .exclude = sent, .exclude_count = count};
     watch.watch.query = request.query;
-    const uint32_t tokens = cost_of_request(&request, &action);
+    const uint32_t tokens = handler_cost(&request, &action);
     assert_int_equal(action, SENDER_QUERY);
     request.query.scope = HEARSAY_SCOPE_HOOD;
-    assert_int_equal(cost_of_request(&request, &action), 4 * tokens);
-    assert_int_equal(cost_of_request(&watch, &action), tokens);
+    assert_int_equal(handler_cost(&request, &action), 4 * tokens);
+    assert_int_equal(handler_cost(&watch, &action), tokens);
     return tokens;
 }
 

@@ -4,7 +4,9 @@
  */
 #include "core/filter/bloom.h"
 #include "daemon/handler/handler.h"
+#include "daemon/handler/inner.h"
 #include "daemon/host/room.h"
+#include "proto/codec/codec.h"
 #include "tests/lib/check.h"
 #include "tests/lib/handler_fixture.h"
 #include "tests/lib/host_count.h"
@@ -547,5 +549,38 @@ TEST_OF(request_without_handler_is_refused, struct handler_fixture *fixture, set
             .id = 1, .name = "new", .kind = (enum hearsay_request_kind)kinds[i]};
 
         assert_int_equal(handler_fixture_refused(fixture, &request), HEARSAY_CODE_UNSUPPORTED);
+    }
+}
+
+static bool has_name(const struct hearsay_text *names, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(names[i].text, name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Each request of the schema has a row in handler.c, and the requests of a client fit Welcome. */
+TEST(every_request_is_served)
+{
+    enum { KINDS = 256, EXTENSIONS = 3 };
+    const struct requester roles[] = {{.is_administrator = true}, {.is_bridge = true}};
+    struct hearsay_text names[2][KINDS];
+    size_t counts[2];
+
+    for (size_t i = 0; i < 2; i++) {
+        counts[i] = handler_list_requests(&roles[i], names[i]);
+        assert_true(counts[i] + EXTENSIONS <= LIMIT_CAPABILITIES);
+    }
+    for (uint32_t kind = 0; kind < KINDS; kind++) {
+        const char *name = codec_request_name((enum hearsay_request_kind)kind);
+        if (name != NULL && !has_name(names[0], counts[0], name) &&
+            !has_name(names[1], counts[1], name)) {
+            fail_msg("nothing serves the request %s: add a row for it to requests[] of "
+                     "daemon/handler/handler.c",
+                     name);
+        }
     }
 }

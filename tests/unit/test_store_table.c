@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/hash.h"
 #include "daemon/store/ops.h"
 #include "daemon/store/row.h"
+#include "daemon/store/schema.h"
 #include "daemon/store/tables.h"
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
@@ -142,6 +144,27 @@ static void change_columns(const struct store_table *table)
         if (column->at_has != 0 || column->null_if_zero) {
             change_column(table, column, "NULL");
         }
+    }
+}
+
+/* A file of before has other tables: by its version it is refused with the words for that, and
+ * without a new version it would be called damaged. */
+TEST_WITH(test_version_of_the_tables, setup, teardown)
+{
+    static const char sql[] = "SELECT group_concat(sql, ';') FROM"
+                              " (SELECT sql FROM sqlite_schema WHERE sql NOT NULL ORDER BY name)";
+    static const int version = 10;
+    static const uint64_t tables_hash = UINT64_C(0x85daaf9b406ff7c6);
+    sqlite3_stmt *statement;
+
+    assert_int_equal(store_query(db, sql, STORE_NO_VALUES, &statement), SQLITE_ROW);
+    uint64_t hash = hash_seeded(sqlite3_column_text(statement, 0),
+                                (size_t)sqlite3_column_bytes(statement, 0), 0);
+    (void)sqlite3_finalize(statement);
+    if (hash != tables_hash || STORE_VERSION != version) {
+        fail_msg("these are not the tables of version %d: raise STORE_VERSION in "
+                 "daemon/store/schema.h, and write it and the hash 0x%" PRIx64 " into this test",
+                 version, hash);
     }
 }
 

@@ -35,6 +35,7 @@ HANDLER = "daemon/handler/query*.c"
 COMMAND = "client/cli/cmd/query*.c"
 ASKED = "daemon/handler/query_ask.c"  # write_query: the query of which a bridge asks other hosts
 WATCH = "daemon/handler/watch.c"  # what it cannot meet it refuses
+JSON = "client/cli/term/out.c"  # what --json prints
 TABLES = {  # the folder with config.h and table.c -> the structs of its keys by macro, "" for the other macros
     "daemon/config": {"HOST_KEY": "config_host", "": "config"},
     "client/web/setup": {"": "web_config"},
@@ -49,6 +50,7 @@ PLACES = (
     (COMMAND, QUERY),
     (ASKED, QUERY[:1]),
     (WATCH, QUERY[:1]),
+    (JSON, (*QUERY[1:], "Result", "HouseNotice")),
 )
 NOT_USED = {
     (DAEMON, "config.log_bytes"): "config_log_bytes goes by it",
@@ -71,7 +73,14 @@ NOT_USED = {
     (COMMAND, "Query.floor"): "only a bridge asks with it",
     (COMMAND, "Query.parts"): "client/cli/input/asked.c sets them",
     (COMMAND, "Query.wait_ms"): "the default is right for people",
+    (COMMAND, "Results.comparisons"): "query --batch has it as JSON",
+    (COMMAND, "Results.exact"): "query --batch has it as JSON",
     (COMMAND, "Results.seq"): "it is for a bridge",
+    (JSON, "Result.epoch"): "whoever asked has given the epochs",
+    (JSON, "Result.filter"): "it is for a gateway or a bridge",
+    (JSON, "Results.notices"): "each is a line of its own",
+    (JSON, "Results.results"): "each is a line of its own, and an entry of --batch",
+    (JSON, "Results.seq"): "it is for a bridge",
 }
 ERRORS = re.compile(r"'(?:const )?struct (?P<a>\w+)'[^'\n]* has no member named '(?P<b>\w+)'"
                     r"|no member named '(?P<c>\w+)' in '(?:const )?(?:struct )?(?P<d>\w+)'"

@@ -157,19 +157,6 @@ static void print_asked_line(const struct cli *cli, const struct hearsay_results
     (void)fputc('\n', out);
 }
 
-/* The same as the last JSON object. */
-static int print_asked_json(const struct cli *cli, const struct hearsay_results *results)
-{
-    return cli_print_json(cli, json_pack("{s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:o}", "asked",
-                                         (json_int_t)results->peers_asked, "peers",
-                                         (json_int_t)results->peers, "silent",
-                                         (json_int_t)results->peers_silent, "other_profile",
-                                         (json_int_t)results->peers_other, "skipped",
-                                         (json_int_t)results->peers_skipped, "complete",
-                                         results->complete, "bridge_away", results->bridge_away,
-                                         "as_of", out_json_time(results->as_of_ms)));
-}
-
 /* Prints how many hosts were asked, below the results, which have the exit code `code`. Returns the
  * exit code. */
 static int print_asked(const struct cli *cli, const struct query_options *options,
@@ -179,7 +166,7 @@ static int print_asked(const struct cli *cli, const struct query_options *option
         print_asked_line(cli, results);
         return code;
     }
-    int printed = print_asked_json(cli, results);
+    int printed = cli_print_json(cli, out_json_asked(results));
     return printed == CLI_DONE ? code : printed;
 }
 

@@ -226,10 +226,7 @@ static enum pump_verdict batch_reply(struct pump_work *work, struct pump_item *i
     for (size_t i = 0; i < results->result_count; i++) {
         append_result(batch, &array, &results->results[i]);
     }
-    return query_batch_answer(batch, item,
-                              json_pack("{s:o, s:I, s:b, s:b}", "results", array, "comparisons",
-                                        (json_int_t)results->comparisons, "exact",
-                                        results->exact ? 1 : 0, "capped", results->capped ? 1 : 0));
+    return query_batch_answer(batch, item, out_json_results(results, array));
 }
 
 static enum pump_verdict batch_given(struct pump_work *work, struct pump_item *item)

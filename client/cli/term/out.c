@@ -313,3 +313,20 @@ json_t *out_json_result(const struct hearsay_result *result, bool typed)
     }
     return object;
 }
+
+json_t *out_json_results(const struct hearsay_results *results, json_t *array)
+{
+    return json_pack("{s:o, s:I, s:b, s:b}", "results", array, "comparisons",
+                     (json_int_t)results->comparisons, "exact", results->exact, "capped",
+                     results->capped);
+}
+
+json_t *out_json_asked(const struct hearsay_results *results)
+{
+    return json_pack(
+        "{s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:o}", "asked", (json_int_t)results->peers_asked,
+        "peers", (json_int_t)results->peers, "silent", (json_int_t)results->peers_silent,
+        "other_profile", (json_int_t)results->peers_other, "skipped",
+        (json_int_t)results->peers_skipped, "complete", results->complete, "bridge_away",
+        results->bridge_away, "as_of", out_json_time(results->as_of_ms));
+}

@@ -118,6 +118,12 @@ json_t *out_json_notice(const struct hearsay_house_notice *notice);
  */
 json_t *out_json_result(const struct hearsay_result *result, bool typed);
 
+/* Returns an answer as --batch prints it, with the results of `array`, which it takes over. */
+json_t *out_json_results(const struct hearsay_results *results, json_t *array);
+
+/* Returns what --hood prints behind the results: how many hosts were asked. */
+json_t *out_json_asked(const struct hearsay_results *results);
+
 /* --- clock ------------------------------------------------------------------------------------ */
 
 /* The clocks of this machine. */

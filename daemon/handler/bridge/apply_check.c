@@ -186,7 +186,7 @@ bool apply_fits(const struct ask *ask, const struct hearsay_change *change,
 
 bool apply_check(struct ask *ask)
 {
-    return ask_is_bridge(ask) && ask_host(ask, &ask->request->apply.host) && check_role(ask);
+    return ask_host(ask, &ask->request->apply.host) && check_role(ask);
 }
 
 /* --- operations ------------------------------------------------------------------------------- */

@@ -225,7 +225,7 @@ static bool check_changes(struct ask *ask)
 {
     const struct hearsay_changes *asked = &ask->request->changes;
 
-    if (!(ask->client->is_bridge || ask_is_administrator(ask)) || !ask_host(ask, &asked->host)) {
+    if (!ask_host(ask, &asked->host)) {
         return false;
     }
     if (!host_has_feed(ask->host)) {

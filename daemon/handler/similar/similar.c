@@ -208,7 +208,7 @@ void handler_similar(struct ask *ask)
     const struct hearsay_similar *asked = &ask->request->similar;
     struct service *service = ask->service;
 
-    if (!ask_administers(ask, &asked->host)) {
+    if (!ask_host(ask, &asked->host)) {
         return;
     }
     if (service->similar != NULL) {
