@@ -94,7 +94,6 @@ struct http_answer {
     size_t body_bytes;
     bool is_static;   /* the body stays in place for ever and is not copied */
     bool is_given;    /* the body is not copied, and http_answer or its end calls free */
-    bool is_unlinked; /* its address is a secret: no request from this page tells it */
 };
 
 /* An answer that does not end: Server-Sent Events. */

@@ -70,13 +70,12 @@ static bool response_add(struct MHD_Response *response, const char *name, const 
     return value == NULL || MHD_add_response_header(response, name, value) == MHD_YES;
 }
 
-/* Adds the headers that all answers have. is_unlinked: with another Referrer-Policy. */
-static bool response_add_common(struct MHD_Response *response, bool is_unlinked)
+/* Adds the headers that all answers have. */
+static bool response_add_common(struct MHD_Response *response)
 {
     for (size_t i = 0; i < HTTP_COMMON_HEADERS; i++) {
         const struct http_header *header = &http_common_headers[i];
-        bool is_referrer = is_unlinked && strcmp(header->name, "Referrer-Policy") == 0;
-        if (!response_add(response, header->name, is_referrer ? "no-referrer" : header->value)) {
+        if (!response_add(response, header->name, header->value)) {
             return false;
         }
     }
@@ -124,7 +123,7 @@ static struct MHD_Response *response_new(const struct http_answer *answer)
     if (response == NULL) {
         return NULL;
     }
-    if (!response_add_common(response, answer->is_unlinked) ||
+    if (!response_add_common(response) ||
         !response_add_own(response, answer)) {
         MHD_destroy_response(response);
         return NULL;

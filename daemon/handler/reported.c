@@ -157,17 +157,11 @@ static size_t describe_entry(struct service *service, const struct persist_entry
     return bytes;
 }
 
-/* Whether nobody can say of which place a message is, because its filter had no room among what was
- * read: the next read begins with it. */
-static bool is_unread(const struct reported_job *job, const struct persist_entry *entry)
-{
-    return job->wanted.name_bytes > 0 && entry->found && entry->omitted;
-}
-
 /*
- * Fills in messages, in order, until one does not fit the frame. Each message has its payload if
- * the payload fits the rest of the frame. Returns the number of messages, and in *out_used how many
- * places of the list these and the messages between them that have gone take.
+ * Fills in messages, in order, until one does not fit the frame, or had no room among what was read
+ * (`omitted`): the next page begins with it. The first one comes without its reasons or its payload
+ * if these do not fit. Returns the number of messages, and in *out_used how many places of the list
+ * these and the messages between them that have gone take.
  */
 static size_t fill_list(struct reported_job *job, struct hearsay_reported_message *messages,
                         size_t *out_used)
@@ -180,7 +174,7 @@ static size_t fill_list(struct reported_job *job, struct hearsay_reported_messag
     for (; i < job->read.entry_count; i++) {
         const struct persist_entry *entry = &job->entries[i];
         const struct moderated *moderated = &job->places[i].moderated;
-        if (count == job->wanted.most || (i > 0 && is_unread(job, entry))) {
+        if (count == job->wanted.most || (i > 0 && entry->found && entry->omitted)) {
             break;
         }
         if (!entry->found || !is_wanted(&job->wanted, job->base.host, &entry->message)) {
@@ -203,7 +197,8 @@ static size_t fill_list(struct reported_job *job, struct hearsay_reported_messag
             bytes = CODEC_REPORTED_MESSAGE_BARE_BYTES_MAX + out->media_type.length;
         }
         used += bytes;
-        if (count > 0 && used > frame_bytes) {
+        if (count > 0 &&
+            (used > frame_bytes || entry->message.payload_bytes > frame_bytes - used)) {
             break;
         }
         if (!entry->omitted && entry->message.payload_bytes <= frame_bytes - used) {
@@ -258,8 +253,7 @@ static void on_list_read(struct persist_read *read)
         review_write_cursor(&job->places[used - 1], job->cursor);
         response.reported_list.next = (struct hearsay_bytes){job->cursor, sizeof(job->cursor)};
     }
-    if (job->wanted.name_bytes > 0 && response.reported_list.message_count == 0 &&
-        response.reported_list.next.data != NULL) {
+    if (response.reported_list.message_count == 0 && response.reported_list.next.data != NULL) {
         arena_reset(&service->arena);
         job_release(&job->base);
         job->asked.after = response.reported_list.next;

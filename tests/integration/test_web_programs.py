@@ -86,6 +86,8 @@ def test_feed(make_web):
         "w" * 60 + "…", "clear [2J]0;title 2J evil & <b>bold</b>", "first"]
     assert entries[2].find(f"{ATOM}content").text == "first\nmore of it"
     assert feed.find(f"{ATOM}updated").text == entries[0].find(f"{ATOM}updated").text
+    names = [author.find(f"{ATOM}name").text for one in [feed, *entries] for author in one.findall(f"{ATOM}author")]
+    assert names == ["Somebody"] * 3, "no reader shows a guest's words under the name of the place"
     for one in entries:
         assert re.fullmatch(r"urn:uuid:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", one.find(f"{ATOM}id").text)
         target = one.find(f"{ATOM}link").get("href")

@@ -426,6 +426,51 @@ TEST_WITH(a_list_is_shared_with_its_equals, web_route_setup, NULL)
     web_route.loop.time -= 1000;
 }
 
+static void write_large(void *context, struct html *html)
+{
+    (void)context;
+    while (html->count < HTML_BYTES_MAX / 3) {
+        html_raw(html, "a long text ");
+    }
+}
+
+/* However large pages are, as lists of the longest texts, those that are kept have a bound
+ * together: one phone can ask for many of them within a second. */
+TEST_WITH(kept_pages_have_a_bound, web_route_setup, NULL)
+{
+    struct sheets *sheets = &web_route.router.sheets;
+    size_t bytes = 0;
+
+    for (uint64_t number = 0; number < SHEETS_MAX; number++) {
+        struct sheet_parts parts = {.numbers = &number, .number_count = 1, .second = 1};
+        const struct html *taken = sheets_take(sheets, &parts, write_large, NULL);
+
+        assert_non_null(taken);
+        assert_ptr_equal(sheets_take(sheets, &parts, write_large, NULL), taken);
+    }
+    for (size_t i = 0; i < SHEETS_MAX; i++) {
+        bytes += sheets->all[i].html.room;
+    }
+    assert_in_range(bytes, HTML_BYTES_MAX / 3, HTML_BYTES_MAX);
+}
+
+/* A list is given to others in the same second, so it has nothing of its address that is of other
+ * pages: else one phone led the links of all others to another host, or another poster. */
+TEST_WITH(a_list_has_nothing_of_other_pages, web_route_setup, NULL)
+{
+    struct hearsay_host hosts[2] = {{.name = "default", .hood = "campus"},
+                                    {.name = "garden", .hood = "campus"}};
+    struct http_request request = web_route_request_of("/");
+
+    web_route.board.welcome.hosts = hosts;
+    web_route.board.welcome.host_count = 2;
+    request.query = "at=garden&and=ar";
+    assert_int_equal(web_route_send(&request), 200);
+    assert_true(web_route.board.view.is_hood);
+    assert_string_equal(web_route.board.view.at, "");
+    assert_string_equal(web_route.board.view.second, "");
+}
+
 /* Who knows no place sees no list: without labels it would be that of all places. */
 TEST_WITH(a_place_that_is_not_known_shows_nothing, web_route_setup, NULL)
 {

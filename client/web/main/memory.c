@@ -7,7 +7,7 @@
 
 enum {
     MIB = 1024 * 1024,
-    PROGRAM_BYTES = 10 * MIB,       /* after the start, with its libraries */
+    PROGRAM_BYTES = 10 * MIB,       /* after the start, with its libraries, and sheets (sheet.h) */
     MESSAGE_BYTES = 4 * 1024 + 256, /* of a message of a list */
     LIST_BYTES = 6 * 1024           /* of a list that is kept for a while, without messages */
 };

@@ -87,7 +87,6 @@ static void job_answer(struct job *job, unsigned status, uint64_t retry_after_s)
                                            .retry_after_s = (uint32_t)retry_after_s,
                                            .body = job->html.bytes,
                                            .body_bytes = job->html.count,
-                                           .is_unlinked = true,
                                        });
         }
     }
@@ -99,8 +98,7 @@ static void job_redirect(struct job *job, const char *location)
 {
     if (job->exchange != NULL) {
         http_exchange_set_context(job->exchange, NULL);
-        http_answer(job->exchange, &(struct http_answer){
-                                       .status = 303, .location = location, .is_unlinked = true});
+        http_answer(job->exchange, &(struct http_answer){.status = 303, .location = location});
     }
     job_free(job);
 }
@@ -541,16 +539,6 @@ static struct job *job_new(struct moderate *moderate, struct http_exchange *exch
     return job;
 }
 
-/*
- * Whether a form may have been sent by our own page. A page without a referrer sends the origin
- * `null`: then the token in the address, which no other page knows, or the ticket tells.
- */
-static bool is_ours(const struct names *names, const struct http_request *request)
-{
-    return (request->origin != NULL && strcmp(request->origin, "null") == 0) ||
-           names_allow_origin(names, request->host, request->origin);
-}
-
 static void serve_page(struct moderate *moderate, struct http_exchange *exchange,
                        const struct http_request *request, const struct address *address)
 {
@@ -569,7 +557,8 @@ static void serve_page(struct moderate *moderate, struct http_exchange *exchange
     job->desk.view = address->view;
     login_page_key(&moderate->login, job->key);
     entry = login_use(&moderate->login, job->token, &job->client, clock_ms(moderate));
-    if ((is_form && !is_ours(&moderate->names, request)) ||
+    /* A form of another page must not wait for the login, whose page does not show what it does. */
+    if ((is_form && !names_allow_origin(&moderate->names, request->host, request->origin)) ||
         !form_read(job->body, job->body_bytes, &form)) {
         answer_login(job, 400, &(struct desk_notice){.key = "moderate.foreign", .is_bad = true});
         return;

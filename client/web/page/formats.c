@@ -300,7 +300,8 @@ static void feed_write_entry(struct html *html, const struct page *page,
     } else {
         lang_write(html, page->lang, message->is_omitted ? "item.omitted" : "item.kind", NULL);
     }
-    html_raw(html, "</title>\n");
+    lang_write_between(html, page->lang, "</title>\n<author><name>", "feed.author",
+                       "</name></author>\n"); /* else it is the author of the feed */
     feed_write_time(html, "published", message->deposited_ms);
     feed_write_time(html, "updated", message->deposited_ms);
     html_raw(html, "<link");
@@ -327,7 +328,6 @@ void page_write_feed(struct html *html, const struct page *page, const struct bo
                    "<feed xmlns=\"http://www.w3.org/2005/Atom\">\n");
     feed_write_own_id(html, page);
     html_between(html, "<title>", page->title, "</title>\n");
-    html_between(html, "<author><name>", page->title, "</name></author>\n");
     feed_write_time(html, "updated", updated_ms);
     feed_write_link(html, " rel=\"self\" type=\"application/atom+xml\"", host, "/feed", url + 1);
     feed_write_link(html, " rel=\"alternate\" type=\"text/html\"", host, "/", url + 1);

@@ -36,6 +36,9 @@ static bool read_view(struct visit *visit)
         return false;
     }
     keep_known_language(&visit->view);
+    if (strcmp(visit->request->path, "/poster") != 0) {
+        visit->view.second[0] = '\0'; /* others get this page, too */
+    }
     visit_choose_language(visit, visit->view.language);
     if (board_welcome(visit->router->board) != NULL && !visit_check_host(visit)) {
         bool is_elsewhere = visit_is_elsewhere(visit);
@@ -162,6 +165,7 @@ static void read_list(struct visit *visit, enum visit_format format)
 {
     visit->format = format;
     if (read_view(visit)) {
+        visit->view.at[0] = '\0'; /* of a message only: others get this list, too */
         visit_name_host(visit);
         board_place(visit->router->board, visit->view.host, &visit->request->client,
                     list_place_done, visit);

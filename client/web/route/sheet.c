@@ -47,6 +47,28 @@ static bool sheet_write(struct sheet *sheet, void (*write)(void *context, struct
     return true;
 }
 
+/* Frees the pages that were not used for longest, until all together are within the bound. */
+static void sheets_bound(struct sheets *sheets, const struct sheet *fresh)
+{
+    struct sheet *oldest;
+    size_t bytes;
+
+    do {
+        bytes = 0;
+        oldest = NULL;
+        for (struct sheet *sheet = sheets->all; sheet < sheets->all + SHEETS_MAX; sheet++) {
+            bytes += sheet->html.count;
+            if (sheet != fresh && sheet->used > 0 &&
+                (oldest == NULL || sheet->used < oldest->used)) {
+                oldest = sheet;
+            }
+        }
+        if (bytes > HTML_BYTES_MAX && oldest != NULL) {
+            sheet_free(oldest);
+        }
+    } while (bytes > HTML_BYTES_MAX && oldest != NULL);
+}
+
 const struct html *sheets_take(struct sheets *sheets, const struct sheet_parts *parts,
                                void (*write)(void *context, struct html *html), void *context)
 {
@@ -74,6 +96,7 @@ const struct html *sheets_take(struct sheets *sheets, const struct sheet_parts *
     oldest->used = ++sheets->last_used;
     oldest->second = parts->second;
     memcpy(oldest->key, key, sizeof(key));
+    sheets_bound(sheets, oldest);
     return &oldest->html;
 }
 

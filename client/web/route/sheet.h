@@ -5,6 +5,7 @@
  * list is good for a second, because lists say how long ago something was. Pages that follow from
  * the configuration, such as the poster and most errors, are fixed: they are good until the
  * configuration is read again, so that whoever asks for them again and again costs next to nothing.
+ * All of them have HTML_BYTES_MAX together, as one page may have.
  */
 #pragma once
 
