@@ -31,7 +31,6 @@ static const struct {
     {"", NULL},
     {"\n\n", NULL},
     {"# only\n; comments", NULL},
-    {"\xef\xbb\xbf[limits]\nk = 5", NULL},
     {"[limits]\r\nk = 5\r\n", NULL},
     {"  [limits]\n\tk = 5\n   # indented\n", NULL},
     {"; a comment = with an equals sign\n;\n#\n", NULL},
