@@ -46,6 +46,15 @@ static int add_keyed(struct encoder *encoder, const struct hearsay_keys *keys, c
     return encoder_add_keyed(encoder, label, length, keyed, sizeof(keyed));
 }
 
+static int filter_clear(const struct profile *profile, struct hearsay_filter *out_filter)
+{
+    memset(out_filter, 0, sizeof(*out_filter));
+    out_filter->bits = profile->bits;
+    out_filter->byte_count = (uint32_t)bloom_bytes(profile->bits);
+    assert(out_filter->byte_count <= sizeof(out_filter->bytes));
+    return HEARSAY_OK;
+}
+
 int context_encode(const struct profile *profile, const struct hearsay_keys *keys,
                    const char *const *labels, size_t count, struct hearsay_filter *out_filter,
                    struct hearsay_error *out_error)
@@ -70,10 +79,7 @@ int context_encode(const struct profile *profile, const struct hearsay_keys *key
     }
     uint64_t words[PROFILE_WORDS_MAX];
     encoder_end(&encoder, words);
-    memset(out_filter, 0, sizeof(*out_filter));
-    out_filter->bits = profile->bits;
-    out_filter->byte_count = (uint32_t)bloom_bytes(profile->bits);
-    assert(out_filter->byte_count <= sizeof(out_filter->bytes));
+    (void)filter_clear(profile, out_filter);
     bloom_store(words, profile->bits, out_filter->bytes);
     return HEARSAY_OK;
 }
@@ -89,6 +95,9 @@ int hearsay_encode(const struct hearsay_encode *context, struct hearsay_filter *
         return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "neither a host nor a profile is given");
     }
     if (profile_parse(text, strlen(text), &parsed, &reason) == 0) {
+        if (context->is_answer) {
+            return filter_clear(&parsed, out_filter);
+        }
         return context_encode(&parsed, context->keys, context->labels, context->label_count,
                               out_filter, out_error);
     }

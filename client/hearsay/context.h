@@ -118,6 +118,7 @@ struct hearsay_encode {
     const struct hearsay_keys *keys; /* NULL: labels are not keyed */
     const char *const *labels;       /* attribute:value, at most 240 bytes each; may repeat */
     size_t label_count;              /* at least 1 */
+    bool is_answer;                  /* labels do not count: an answer's filter has no bits */
 };
 
 /*

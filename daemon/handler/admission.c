@@ -83,11 +83,13 @@ static bool check_text(const struct ask *ask)
 
 static bool check_form(const struct ask *ask)
 {
+    const struct hearsay_deposit *deposit = &ask->request->deposit;
     const struct hearsay_limits *limits = &ask->service->config.limits;
     uint64_t filter[PROFILE_WORDS_MAX];
+    bool is_answer = deposit->answers.data != NULL; /* nobody finds it by its filter */
 
-    return check_epoch(ask) && ask_filter(ask, &ask->request->deposit.filter, "filter", filter) &&
-           ask_fill(ask, filter, "filter", limits->deposit_fill_min_ppm,
+    return check_epoch(ask) && ask_filter(ask, &deposit->filter, "filter", filter) &&
+           ask_fill(ask, filter, "filter", is_answer ? 0 : limits->deposit_fill_min_ppm,
                     limits->deposit_fill_max_ppm) &&
            check_sizes(ask) && check_text(ask);
 }

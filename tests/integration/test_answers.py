@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Answers to messages, by the command: left, read, watched, carried over, and gone with their message."""
 
+import base64
 import json
 import subprocess
+
+import pytest
 
 import cli_runner
 import hearsay_wire as wire
@@ -76,6 +79,18 @@ def test_what_cannot_be_answered(daemon):
     (hidden,) = cli.json_lines("admin", "list", "--hidden", "--json")
     assert (hidden["id"], hidden["answers"]) == (answer, parent)
     assert f"hidden, answers {parent}" in cli.ok("admin", "list", "--hidden")
+
+
+@pytest.mark.parametrize("profile, least", [("v2:512/4", "1%"), ("v2:wifi=48/2,topic=16/2", "0%")])
+def test_an_answer_needs_no_context(make_daemon, profile, least):
+    """Few bits are no fault, because nobody finds an answer by its filter; no attribute needs a section."""
+    daemon = make_daemon(f"[limits]\ndeposit_fill_min = {least}\n[host default]\nprofile = {profile}\n")
+    cli = cli_runner.of_daemon(daemon, unix=True)
+    parent, _ = leave(cli, "who has a ladder?", "-l", "topic:help", "-l", "topic:tools")
+    leave(cli, "me", "--re", parent)
+    assert answers(cli, parent) == ["me"]
+    (answer,) = [line for line in cli.json_lines("export") if "answers" in line]
+    assert set(base64.b64decode(answer["filter"])) == {0}
 
 
 def test_hidden_answers_take_no_place(make_daemon):

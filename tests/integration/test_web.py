@@ -67,9 +67,10 @@ def test_a_message_is_withdrawn(make_web):
     assert web.get("/m/" + fields["id"]).status == 404
 
 
-def test_messages_are_answered(make_web):
+@pytest.mark.parametrize("daemon", ["", "[host default]\nprofile = v2:place=57/7,topic=7/1\n"])
+def test_messages_are_answered(make_web, daemon):
     """Below the message, the oldest first; counted in the list, and in it nowhere else."""
-    web = make_web("cache = 0\n")
+    web = make_web("cache = 0\n", daemon)
     parent = fields_of(web.leave("who has a ladder?").text, "/withdraw")["id"]
     assert "answer</b>" not in web.get().text
     left = web.answer(parent, "I <b>have</b> one", source="127.0.0.7")

@@ -157,32 +157,26 @@ static int deposit_send(const struct cli *cli, const struct hearsay_group *group
     return status == HEARSAY_OK ? CLI_DONE : cli_report(cli, &error);
 }
 
-/*
- * The context of an answer is one label, with the id of its parent, because nobody finds an answer
- * by its filter. Finds the epoch of the parent, too. Returns CLI_DONE or an exit code.
- */
+/* The epoch of an answer, which is that of its parent, and its filter. Returns CLI_DONE or an exit
+ * code. */
 static int answer_begin(const struct cli *cli, const struct hearsay_host *host,
-                        const struct deposit_where *where, uint64_t *out_epoch)
+                        const uint8_t *parent, uint64_t *out_epoch,
+                        struct hearsay_filter *out_filter)
 {
-    char label[3 + 2 * HEARSAY_ID_BYTES + 1] = "re:";
     const struct hearsay_response *response = NULL;
     struct hearsay_error error;
+    struct hearsay_encode encode = {.host = host, .is_answer = true};
     struct hearsay_request request = {
         .kind = HEARSAY_REQUEST_GET,
-        .get = {.host = hearsay_text(host->name),
-                .id = hearsay_bytes(where->parent, HEARSAY_ID_BYTES)},
+        .get = {.host = hearsay_text(host->name), .id = hearsay_bytes(parent, HEARSAY_ID_BYTES)},
     };
     int code = cli_ask(cli, &request, &response);
     if (code != CLI_DONE) {
         return code;
     }
     *out_epoch = response->got.epoch;
-    for (size_t i = 0; i < HEARSAY_ID_BYTES; i++) {
-        (void)snprintf(label + 3 + 2 * i, 3, "%02x", where->parent[i]);
-    }
-    return hearsay_context_add_label(where->context, label, &error) == HEARSAY_OK
-               ? CLI_DONE
-               : cli_report(cli, &error);
+    return hearsay_encode(&encode, out_filter, &error) == HEARSAY_OK ? CLI_DONE
+                                                                     : cli_report(cli, &error);
 }
 
 static int deposit_deposit(const struct cli *cli, const struct deposit_options *chosen,
@@ -200,15 +194,15 @@ static int deposit_deposit(const struct cli *cli, const struct deposit_options *
                           where->group != NULL ? HEARSAY_SEAL_BYTES + strlen(type) : 0);
     }
     if (code == CLI_DONE && is_answer) {
-        code = answer_begin(cli, host, where, &epoch.number);
+        code = answer_begin(cli, host, where->parent, &epoch.number, &filter);
     } else if (code == CLI_DONE && !chosen->no_here) {
         code = sensed_add_here(cli, host, false, where->context);
     }
     if (code == CLI_DONE && !is_answer) {
         code = epoch_for_deposit(cli, host, (enum epoch_choice)chosen->epoch, &epoch);
     }
-    if (code == CLI_DONE) {
-        keys.epoch_key = epoch.number != 0 && !is_answer ? epoch.key : NULL;
+    if (code == CLI_DONE && !is_answer) {
+        keys.epoch_key = epoch.number != 0 ? epoch.key : NULL;
         code = sensed_encode(cli, host, &keys, where->context, &filter);
     }
     if (code != CLI_DONE) {

@@ -231,18 +231,11 @@ int query_fill_context(const struct hearsay *server, const struct view *view,
     return status;
 }
 
-int query_fill_answer(const struct hearsay *server, const struct view *view, const uint8_t *id,
+int query_fill_answer(const struct hearsay *server, const struct view *view,
                       struct hearsay_filter *out_filter, struct hearsay_error *out_error)
 {
-    const struct hearsay_host *host = NULL;
-    char label[3 + 2 * HEARSAY_ID_BYTES + 1] = "re:";
-    const char *labels[] = {label};
-    struct hearsay_encode what = {.labels = labels, .label_count = 1};
-    int status = find_host(server, view, &host, out_error);
+    struct hearsay_encode what = {.is_answer = true};
+    int status = find_host(server, view, &what.host, out_error);
 
-    for (size_t i = 0; i < HEARSAY_ID_BYTES; i++) {
-        (void)snprintf(label + 3 + 2 * i, 3, "%02x", id[i]);
-    }
-    what.host = host;
     return status == HEARSAY_OK ? hearsay_encode(&what, out_filter, out_error) : status;
 }

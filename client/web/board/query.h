@@ -30,9 +30,8 @@ int query_fill_context(const struct hearsay *server, const struct view *view,
                        struct hearsay_filter *out_filter, uint64_t *out_epoch,
                        struct hearsay_error *out_error);
 
-/* The filter of an answer, which finds nothing: it has one label, of the id of its message. As
- * query_fill. */
-int query_fill_answer(const struct hearsay *server, const struct view *view, const uint8_t *id,
+/* The filter of an answer: it has no bits, because nobody finds an answer by it. As query_fill. */
+int query_fill_answer(const struct hearsay *server, const struct view *view,
                       struct hearsay_filter *out_filter, struct hearsay_error *out_error);
 
 /* The host of a view as libhearsay wants it: NULL for the default one. */

@@ -13,7 +13,7 @@ static int submit_leave(const struct board_write *write, struct hearsay *server,
 
     hearsay_deposit_init(&deposit, NULL);
     int status = write->answers != NULL
-                     ? query_fill_answer(server, write->view, write->answers, &filter, error)
+                     ? query_fill_answer(server, write->view, &filter, error)
                      : query_fill_context(server, write->view, &filter, &deposit.epoch, error);
     if (status != HEARSAY_OK) {
         return status;
