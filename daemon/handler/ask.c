@@ -133,7 +133,7 @@ bool ask_judge_filter(const struct ask *ask, const struct hearsay_bytes *bytes, 
 
     if (bytes->count != host->filter_bytes) {
         msg_error_set(out_error, HEARSAY_CODE_PROFILE_MISMATCH, field,
-                      "the filter has %zu bytes; the profile %s of host \"%s\" takes %zu",
+                      "%s has %zu bytes; the profile %s of host \"%s\" takes %zu", field,
                       bytes->count, host->profile_text, host->config.name, host->filter_bytes);
         return false;
     }
@@ -160,6 +160,14 @@ bool ask_filter(const struct ask *ask, const struct hearsay_bytes *bytes, const 
 
 enum { PPM = 1000000 };
 
+/* One label may fill a section of a few bits. */
+static uint32_t most_bits(const struct profile_section *section, uint32_t maximum_ppm)
+{
+    uint32_t most = (uint32_t)((uint64_t)maximum_ppm * section->bits / PPM);
+
+    return most > section->hashes ? most : section->hashes;
+}
+
 static void refuse_fill(const struct ask *ask, const char *field,
                         const struct profile_section *section, uint32_t set, uint32_t maximum_ppm)
 {
@@ -167,16 +175,10 @@ static void refuse_fill(const struct ask *ask, const char *field,
 
     profile_print_name(section, name);
     ask_refuse(ask, HEARSAY_CODE_FILL_OUT_OF_RANGE, field,
-               "%" PRIu32 " of %" PRIu32 " bits%s%s are set (%.1f %%); at most %.1f %% are taken "
-               "here",
+               "%" PRIu32 " of %" PRIu32 " bits%s%s are set; at most %" PRIu32
+               " are taken here (%g %%)",
                set, section->bits, name[0] != '\0' ? " of the section " : "", name,
-               (double)set * 100 / section->bits, (double)maximum_ppm / 10000);
-}
-
-/* One label may fill a section of a few bits. */
-static bool is_too_full(const struct profile_section *section, uint32_t set, uint32_t maximum_ppm)
-{
-    return set > section->hashes && (uint64_t)set * PPM > (uint64_t)maximum_ppm * section->bits;
+               most_bits(section, maximum_ppm), (double)maximum_ppm / 10000);
 }
 
 bool ask_fill(const struct ask *ask, const uint64_t *filter, const char *field,
@@ -184,24 +186,23 @@ bool ask_fill(const struct ask *ask, const uint64_t *filter, const char *field,
 {
     const struct profile *profile = &ask->host->config.profile;
     uint32_t all = ask->service->kernels->cardinality(filter, ask->host->filter_words);
+    uint32_t least = (uint32_t)(((uint64_t)minimum_ppm * profile->bits + PPM - 1) / PPM);
 
-    if ((uint64_t)all * PPM < (uint64_t)minimum_ppm * profile->bits) {
+    if (all < least) {
         ask_refuse(ask, HEARSAY_CODE_FILL_OUT_OF_RANGE, field,
-                   "%" PRIu32 " of %" PRIu32 " bits are set (%.1f %%); at least %.1f %% are taken "
-                   "here",
-                   all, profile->bits, (double)all * 100 / profile->bits,
-                   (double)minimum_ppm / 10000);
+                   "%" PRIu32 " of %" PRIu32 " bits are set; at least %" PRIu32 " must be (%g %%)",
+                   all, profile->bits, least, (double)minimum_ppm / 10000);
         return false;
     }
     for (uint32_t s = 0; s < profile->section_count; s++) {
         const struct profile_section *section = &profile->sections[s];
 
         /* A section has at most the set bits of the filter, so most need not be counted. */
-        if (!is_too_full(section, all, maximum_ppm)) {
+        if (all <= most_bits(section, maximum_ppm)) {
             continue;
         }
         uint32_t set = bloom_union_count_range(filter, filter, section->first_bit, section->bits);
-        if (is_too_full(section, set, maximum_ppm)) {
+        if (set > most_bits(section, maximum_ppm)) {
             refuse_fill(ask, field, section, set, maximum_ppm);
             return false;
         }

@@ -114,9 +114,9 @@ static void begin_watch(const struct ask *ask, const struct watch_order *order)
     }
     case WATCH_SESSION_FULL:
         ask_refuse(ask, HEARSAY_CODE_QUOTA, NULL,
-                   "this session watches with %" PRIu32 " filters already; %" PRIu32
-                   " are allowed, and this one has %" PRIu32 ". End another watch first",
-                   watch_filters_of(ask->client), limits->watches_per_session,
+                   "a session may watch with %" PRIu32 " filters, one for each part; its watches "
+                   "have %" PRIu32 ", and this one has %" PRIu32,
+                   limits->watches_per_session, watch_filters_of(ask->client),
                    order->terms.part_count);
         return;
     case WATCH_SERVER_FULL:

@@ -34,7 +34,7 @@ static void on_withdrawn(struct persist_op *op)
         return;
     case PERSIST_FORBIDDEN:
         job_fail(job, HEARSAY_CODE_FORBIDDEN, "token",
-                 "this is not the token that the message was deposited with");
+                 "this is not the token that the message was deposited with, if it was with one");
         return;
     default:
         job_fail_write(job, op->reason);

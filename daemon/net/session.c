@@ -4,6 +4,7 @@
 
 #include "daemon/net/here_watch.h"
 #include "daemon/net/session_inner.h"
+#include "daemon/settings/value.h"
 #include "daemon/system/container.h"
 #include "daemon/system/list.h"
 #include "daemon/watch/watch.h"
@@ -199,9 +200,13 @@ static void drop_handshake(struct session *session)
     session_reset(session);
 }
 
-static void time_out(struct session *session, const char *sentence)
+static void time_out(struct session *session, const char *awaited, uint32_t seconds)
 {
-    requester_refuse(&session->client, 0, HEARSAY_CODE_INVALID, NULL, "%s", sentence);
+    char limit[SETTINGS_NUMBER_BYTES];
+
+    settings_print_number(SETTINGS_TYPE_DURATION, seconds, limit);
+    requester_refuse(&session->client, 0, HEARSAY_CODE_INVALID, NULL, "%s came within %s", awaited,
+                     limit);
     session_end(session);
 }
 
@@ -237,12 +242,12 @@ void session_tick(struct session *session, int64_t now_ms)
         drop_handshake(session);
     } else if (is_late(session, now_ms) && session->state == SESSION_NEW) {
         session_note_drop(session, DROP_HELLO);
-        time_out(session, "no Hello came in time");
+        time_out(session, "no Hello", config->hello_timeout_s);
     } else if (session->state == SESSION_OPEN && config->idle_timeout_s > 0 &&
                session_is_done(session) && !watch_is_watching(&session->client) &&
                now_ms - session->activity_ms >= (int64_t)config->idle_timeout_s * 1000) {
         session_note_drop(session, DROP_IDLE);
-        time_out(session, "nothing was asked for too long");
+        time_out(session, "no request, such as Ping,", config->idle_timeout_s);
     } else if (is_ending && session_is_done(session) && now_ms - session->since_ms >= LINGER_MS) {
         session_close(session);
     }

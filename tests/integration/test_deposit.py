@@ -259,7 +259,8 @@ def test_withdraw_of_what_cannot_be_withdrawn(client, rng):
     sent = deposit(rng)
     client.call(sent)
     for token in (bytes(32), rng.randbytes(32)):
-        assert client.refused(pb.Withdraw(id=sent.id, token=token)).code == "FORBIDDEN"
+        refusal = client.refused(pb.Withdraw(id=sent.id, token=token))
+        assert refusal.code == "FORBIDDEN" and "if it was with one" in refusal.error.message
 
 
 def test_withdraw_of_an_unknown_id(client, rng):

@@ -69,17 +69,19 @@ def test_the_fullest_section_counts(daemon, rng, section):
             refusal = client.refused(body)
             assert (refusal.code, refusal.error.field) == ("FILL_OUT_OF_RANGE", field)
             assert refusal.error.message == (
-                f"{most + 1} of {bits} bits of the section {section} are set "
-                f"({(most + 1) * 100 / bits:.1f} %); at most 50.0 % are taken here")
+                f"{most + 1} of {bits} bits of the section {section} are set; at most {most} are taken here (50 %)")
 
 
 def test_the_fill_of_one_section_for_all_labels(make_daemon, rng):
     """Without named sections the refusal speaks of the filter."""
     with make_daemon("[host plain]\nprofile = v2:512/4\n").client() as client:
         refusal = client.refused(pb.Deposit(id=wire.new_id(rng), filter=b"\xff" * 64))
-        assert refusal.error.message == "512 of 512 bits are set (100.0 %); at most 50.0 % are taken here"
+        assert refusal.error.message == "512 of 512 bits are set; at most 256 are taken here (50 %)"
         refusal = client.refused(pb.Deposit(id=wire.new_id(rng), filter=bytes(64)))
-        assert refusal.error.message == "0 of 512 bits are set (0.0 %); at least 0.0 % are taken here"
+        assert refusal.error.message == "0 of 512 bits are set; at least 1 must be (0.02 %)"
+        part = pb.QueryPart(filter=bytes(64), contains=bytes(8))
+        assert client.refused(pb.Query(k=1, parts=[part])).error.message == (
+            "parts.contains has 8 bytes; the profile v2:512/4 of host \"plain\" takes 64")
 
 
 @pytest.mark.parametrize("profile", ["v2:4096/1", "v2:2048/2", "v2:1024/1"])

@@ -307,7 +307,11 @@ def test_limits(make_daemon):
 
 def test_nobody_can_watch(make_daemon):
     with make_daemon("[limits]\nwatches_per_session = 0\n").client() as client:
-        assert client.refused(watch_of(PLACE)).code == "QUOTA"
+        refusal = client.refused(watch_of(PLACE))
+        assert refusal.code == "QUOTA"
+        # Not "End another watch first": there is none.
+        assert refusal.error.message == ("a session may watch with 0 filters, one for each part; "
+                                         "its watches have 0, and this one has 1")
 
 
 # --- what was missed ------------------------------------------------------------------------------
