@@ -120,8 +120,9 @@ struct epoch *ask_epoch(const struct ask *ask, uint64_t number, const char *fiel
     }
     if (epoch == NULL) {
         ask_refuse(ask, HEARSAY_CODE_UNKNOWN_EPOCH, field,
-                   "host \"%s\" has no epoch %" PRIu64 "; 0 is the open one",
-                   ask->host->config.name, number);
+                   "host \"%s\" has no epoch %" PRIu64 "; the current one is %" PRIu64,
+                   ask->host->config.name, number,
+                   ask->host->current != NULL ? ask->host->current->number : 0);
     }
     return epoch;
 }
