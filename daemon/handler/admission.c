@@ -172,7 +172,7 @@ static bool check_mode(const struct ask *ask, struct admission *out)
     }
     struct hearsay_response response = {.id = ask->request->id, .kind = HEARSAY_RESPONSE_ERROR};
     msg_error_set(&response.error, HEARSAY_CODE_FORBIDDEN, NULL,
-                  "host \"%s\" takes no messages now; it can be asked all the same",
+                  "host \"%s\" does not accept messages at the moment; queries still work",
                   ask->host->config.name);
     response.error.retry_after_ms = until_ms > out->now_ms ? (uint64_t)(until_ms - out->now_ms) : 0;
     ask_respond(ask, &response);

@@ -84,8 +84,9 @@ struct epoch *ask_epoch(const struct ask *ask, uint64_t number, const char *fiel
     }
     if (epoch == NULL) {
         ask_refuse(ask, HEARSAY_CODE_UNKNOWN_EPOCH, field,
-                   "host \"%s\" has no epoch %" PRIu64 "; 0 is the open one",
-                   ask->host->config.name, number);
+                   "host \"%s\" has no epoch %" PRIu64 "; the current one is %" PRIu64,
+                   ask->host->config.name, number,
+                   ask->host->current != NULL ? ask->host->current->number : 0);
     }
     return epoch;
 }
@@ -97,8 +98,8 @@ bool ask_judge_filter(const struct ask *ask, const struct hearsay_bytes *bytes, 
 
     if (bytes->count != host->filter_bytes) {
         msg_error_set(out_error, HEARSAY_CODE_PROFILE_MISMATCH, field,
-                      "%s has %zu bytes; the profile %s of host \"%s\" takes %zu",
-                      field, bytes->count, host->profile_text, host->config.name, host->filter_bytes);
+                      "%s has %zu bytes; the profile %s of host \"%s\" takes %zu", field,
+                      bytes->count, host->profile_text, host->config.name, host->filter_bytes);
         return false;
     }
     if (bloom_load(out_words, host->config.profile.bits, bytes->data, bytes->count) != 0) {

@@ -131,6 +131,8 @@ def test_unknown_epochs(make_daemon):
             with pytest.raises(wire.Refused) as refused:
                 wrong()
             assert refused.value.code == "UNKNOWN_EPOCH"
+            needed = "the open" if refused.value.error.message.endswith("on site") else str(epoch.number)
+            assert needed in refused.value.error.message
         deposit(client, HERE, b"", epoch)
         assert client.call(pb.Summary(epoch=epoch.number)).count == 1
         assert client.call(pb.Summary()).count == 0

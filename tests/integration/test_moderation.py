@@ -371,7 +371,7 @@ def test_accept(make_daemon, rng):
         now = client.call(pb.Accept(host="b"))
         assert (now.mode, now.source) == ("closed", "configuration")
         refusal = client.refused(wire.deposit_of(rng, LABELS, host="b"))
-        assert refusal.code == "FORBIDDEN" and "takes no messages" in refusal.error.message
+        assert refusal.code == "FORBIDDEN" and "queries still work" in refusal.error.message
         client.call(wire.query_of(LABELS, host="b"))
         there = wire.deposit_of(rng, LABELS, host="a")
         assert not client.call(there).held

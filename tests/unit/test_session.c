@@ -229,7 +229,8 @@ FIXTURE_TEST(hello_has_a_deadline)
     session_tick(session, since_ms + 10000);
     assert_int_equal(session->state, SESSION_ENDING);
     server_fixture_turn(fixture, &peer);
-    session_fixture_expect_error(fixture, &peer, 0, HEARSAY_CODE_INVALID, "no Hello came within 10s");
+    session_fixture_expect_error(fixture, &peer, 0, HEARSAY_CODE_INVALID,
+                                 "no Hello came within 10s");
     session_fixture_expect_end(fixture, &peer);
     session_fixture_leave(fixture, &peer);
 }

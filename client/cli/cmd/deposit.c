@@ -168,8 +168,7 @@ static int answer_begin(const struct cli *cli, const struct hearsay_host *host,
     struct hearsay_encode encode = {.host = host, .is_answer = true};
     struct hearsay_request request = {
         .kind = HEARSAY_REQUEST_GET,
-        .get = {.host = hearsay_text(host->name),
-                .id = hearsay_bytes(parent, HEARSAY_ID_BYTES)},
+        .get = {.host = hearsay_text(host->name), .id = hearsay_bytes(parent, HEARSAY_ID_BYTES)},
     };
     int code = cli_ask(cli, &request, &response);
     if (code != CLI_DONE) {
