@@ -169,7 +169,7 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description="Evaluate contexts on real data.")
     parser.add_argument("--data", type=pathlib.Path, default=ROOT.parent / "shared" / "data",
                         help="directory of ujiindoorloc/ and foursquare-nyc/")
-    parser.add_argument("--own", type=pathlib.Path,
+    parser.add_argument("--own", type=lambda text: pathlib.Path(text).expanduser(),
                         help="directory of one's own training.tsv.gz (what is left) and validation.tsv.gz "
                              "(who asks): only who meets whom there")
     parser.add_argument("--dir", type=pathlib.Path, default=pathlib.Path("eval-results"),
