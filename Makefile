@@ -154,7 +154,7 @@ reproduce: ## measure the tables and plots of docs/ anew, and compare; ROWS="the
 	@sh scripts/install-packages build test bench
 	@sh scripts/configure --tests $(BUILD) $(MESON_ARGS)
 	@echo "building in $(BUILD), and measuring into $(BUILD)/reproduce"
-	@$(if $(DATA),/usr/bin/python3 -B tests/eval/run.py --own $(DATA) --dir $(BUILD)/reproduce/own,ninja -C $(BUILD) --quiet && /usr/bin/python3 -B scripts/reproduce $(BUILD) $(BUILD)/reproduce $(ROWS))
+	@$(if $(DATA),/usr/bin/python3 -B tests/eval/run.py --own '$(DATA)' --dir $(BUILD)/reproduce/own,ninja -C $(BUILD) --quiet && /usr/bin/python3 -B scripts/reproduce $(BUILD) $(BUILD)/reproduce $(ROWS))
 
 fuzz: ## look for inputs that break something, FUZZ_SECONDS (60) a target; FUZZ_TARGETS, FUZZ_ENGINE=afl
 	@sh scripts/install-packages build test fuzz

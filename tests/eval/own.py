@@ -41,12 +41,12 @@ def main():
     seed = random.SystemRandom().randrange(1 << 32)
     print("seed", seed)
 
-    def run(left, asking):
+    def run(left, asking, *more):
         for name, lines in (("training", left), ("validation", asking)):
             with gzip.open(directory / f"{name}.tsv.gz", "wt", encoding="utf-8") as file:
                 file.writelines(lines)
-        return subprocess.run([sys.executable, "-B", script, "--own", directory, "--dir", directory / "out"],
-                              check=False, capture_output=True, text=True)
+        return subprocess.run([sys.executable, "-B", script, "--own", directory, "--dir", directory / "out",
+                               *more], check=False, capture_output=True, text=True)
 
     made = run(*world(random.Random(seed)))
     if made.returncode == 77:
@@ -57,6 +57,9 @@ def main():
     assert near > 95 and elsewhere < 5 and far < 5, made.stdout
     assert shares(made.stdout, "scan+here / scan+here")[0] > 95, made.stdout
     assert shares(made.stdout, "disjoint scans of 12")[0] < 5, made.stdout
+
+    other = run(*world(random.Random(seed)), "--seed", "1")
+    assert other.returncode == 0 and other.stdout != made.stdout, other.stderr
 
     heard_nothing = GOOD[:GOOD.rindex("\t")] + "\n"
     for lines, expected in (

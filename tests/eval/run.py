@@ -169,7 +169,7 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description="Evaluate contexts on real data.")
     parser.add_argument("--data", type=pathlib.Path, default=ROOT.parent / "shared" / "data",
                         help="directory of ujiindoorloc/ and foursquare-nyc/")
-    parser.add_argument("--own", type=pathlib.Path,
+    parser.add_argument("--own", type=lambda text: pathlib.Path(text).expanduser(),
                         help="directory of one's own training.tsv.gz (what is left) and validation.tsv.gz "
                              "(who asks): only who meets whom there")
     parser.add_argument("--dir", type=pathlib.Path, default=pathlib.Path("eval-results"),
@@ -185,12 +185,15 @@ def parse_arguments():
     parser.add_argument("--rules", help="names of rules, separated by semicolons")
     parser.add_argument("--rows", type=int, help="take only so many rows that are stored")
     parser.add_argument("--queries", type=int, help="take only so many rows that ask")
+    parser.add_argument("--seed", type=int, default=meet.SEED,
+                        help="of the pairs, positions and places that are drawn (default: %(default)s)")
     parser.add_argument("--hearsayd", default=ROOT / "build" / "daemon" / "hearsayd")
     parser.add_argument("--hearsay", default=ROOT / "build" / "client" / "hearsay")
     parser.add_argument("--bench", type=pathlib.Path,
                         default=ROOT / "build" / "tests" / "bench" / "hearsay-bench")
     options = parser.parse_args()
     options.part = options.part or PARTS
+    meet.SEED = options.seed
     return options
 
 

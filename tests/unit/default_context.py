@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Whether pages and tests say the default profile, its bound and the rule of WiFi levels as the program has them.
+"""Whether pages and tests say the default profile, its bound, the fill of a query and the rule of WiFi levels as the
+program has them.
 
 These facts stand where people read them, in many places, and in tests that name them on purpose. Each place where a
 text looks like one of them must say what the source says. Notes tell what was tried, and are left out. Texts with
@@ -18,6 +19,8 @@ OTHER = {"v2:wifi=320/2,place=79/8,any=113/3", "v2:wifi=362/2,place=57/8,any=93/
 PLACES = {
     "profile": re.compile(r"(v2:wifi=\d+/\d+,place=\d+/\d+,any=\d+/\d+)"),
     "distance": re.compile(r"^suggested_max_distance = ([\d.]+)$", re.MULTILINE),
+    "similarity": re.compile(r" = (\d+), */\*[^*]*: the default bound of hosts"),
+    "fill": re.compile(r"query\s+filters\s+with\s+more\s+than\s+(\d+) % of"),
     "levels": re.compile(r"ceil\(\((?:s|dBm|dbm) \+\s+(?:\* )?(\d+)\) / (\d+)\)"),
     "labels": re.compile(r"\bmost 32\b[^.]{0,60}?\bat most (\d+)(?:\*\*| labels)"),
 }
@@ -28,10 +31,12 @@ def facts():
     table = (ROOT / "daemon/config/table.c").read_text(encoding="utf-8")
     build = (ROOT / "client/context/build.h").read_text(encoding="utf-8")
     header = (ROOT / "client/hearsay/context.h").read_text(encoding="utf-8")
-    standard = {key: re.search(rf'HOST_KEY\("{key}".*?\.standard = "([^"]+)"', table, re.DOTALL)[1]
-                for key in ("profile", "suggested_max_distance")}
+    standard = {key: re.search(rf'_KEY\("{key}".*?\.standard = "([^"]+)"', table, re.DOTALL)[1]
+                for key in ("profile", "suggested_max_distance", "query_fill_max")}
+    similarity = 1_000_000 - round(1_000_000 * float(standard["suggested_max_distance"]))
     floor, step = (re.search(rf"CONTEXT_WIFI_{name} = -?(\d+)", build)[1] for name in ("FLOOR", "STEP"))
     return {"profile": standard["profile"], "distance": standard["suggested_max_distance"],
+            "similarity": str(similarity), "fill": standard["query_fill_max"].removesuffix("%"),
             "levels": f"{floor} {step}", "labels": re.search(r"HEARSAY_SCAN_LABELS_MAX\s+(\d+)", header)[1]}
 
 
@@ -46,6 +51,7 @@ def check(name, text, right):
 
 def self_test(right):
     texts = {"v2:wifi=1/2,place=3/4,any=5/6": 1, right["profile"]: 0, "suggested_max_distance = 0.1\n": 1,
+             "query\nfilters with more than 1 % of": 1, "NEAR = 1, /* near: the default bound of hosts": 1,
              "max(1, ceil((s + 1) / 2))": 1, "ceil((dBm +\n * 1) / 2)": 1, "at most 32 with at most 7 labels": 1,
              "**at most 32**, and only as long as all\nlabels are **at most 7**": 1}
     for text, count in texts.items():

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """scripts/reproduce: its runs are those of docs/reproduce.md, the tables that it names are there, and
-a wrong number, wrong data and a failing command are failures. Measures nothing."""
+a wrong number, wrong data and a failing command are failures. `make reproduce` takes a folder of any name. Measures
+nothing."""
 import importlib.machinery
 import importlib.util
 import pathlib
+import subprocess
 import sys
 import tempfile
 
@@ -48,6 +50,9 @@ def main():
         "no figure at all": (failures(values=0), True),
     }
     planted["zero, rounded from below"] = (not readers.EXACT.holds("0.0", -0.01), False)
+    made = subprocess.run(["make", "-C", ROOT, "-n", "reproduce", "DATA=my own; data"], capture_output=True, text=True,
+                          check=True).stdout
+    planted["a folder of sightings with a blank"] = ("--own 'my own; data' " not in made, False)
     for name, (failed, expected) in planted.items():
         if failed != expected:
             problems = True

@@ -5,7 +5,7 @@
 #include "client/web/page/inner.h"
 
 enum {
-    NEAR_PPM = 220000, /* similarity from which a message is near: the default bound of hosts */
+    NEAR_PPM = 227500, /* similarity from which a message is near: the default bound of hosts */
     VERY_NEAR_PPM = 600000, /* and very near */
     LIST_LINES_MAX = 12,    /* of a message in a list; style.css cuts it off at that height */
     LIST_LINE_LETTERS = 28  /* about as many fit a line of a screen of 320 pixels */
