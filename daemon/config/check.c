@@ -129,13 +129,13 @@ uint64_t config_log_bytes(const struct config *config)
 
 bool config_doubts_distance(const struct config_host *host, char *out_sentence)
 {
-    enum { PPM = 1000000, LEAST = 600000, MOST = 850000 };
+    enum { PPM = 1000000, LEAST = 600000, MOST = 850000, BEFORE = 800000 };
     uint32_t distance = host->suggested_max_distance_ppm;
     const struct settings_key *key =
         settings_find(&config_table, CONFIG_SECTION_HOST, "suggested_max_distance");
     char text[SETTINGS_NUMBER_BYTES];
 
-    if ((distance >= LEAST && distance <= MOST) || distance == PPM) {
+    if ((distance >= LEAST && distance <= MOST && distance != BEFORE) || distance == PPM) {
         return false;
     }
     settings_print_number(SETTINGS_TYPE_DISTANCE, distance, text);
@@ -143,8 +143,9 @@ bool config_doubts_distance(const struct config_host *host, char *out_sentence)
              "host %s: `suggested_max_distance` is %s; it is a distance by phi now (see "
              "hearsayd.conf(5)), of which %s; the default is %s",
              host->name, text,
-             distance < LEAST ? "less than 0.6 leaves out messages of the same place"
-                              : "more than 0.85 lets unrelated messages in",
+             distance < LEAST    ? "less than 0.6 leaves out messages of the same place"
+             : distance > BEFORE ? "more than 0.85 lets unrelated messages in"
+                                 : "0.8, the default until 0.2.0, lets unrelated messages in",
              key->standard);
     return true;
 }

@@ -572,6 +572,8 @@ TEST(test_distances_of_before)
         {599999, "less than 0.6"},
         {600000, NULL},
         {772500, NULL},
+        {799999, NULL},
+        {800000, "0.8, the default until 0.2.0"},
         {850000, NULL},
         {850001, "more than 0.85"},
         {999999, "more than 0.85"},
