@@ -481,6 +481,7 @@ TEST(test_sentences)
     assert_true(sample_has("list", &web_pages_plain, "very near"));
     assert_true(sample_has("list", &web_pages_plain, "further away"));
     assert_false(sample_has("list", &one, "very near")); /* a single band says nothing */
+    assert_false(sample_has("list-near", &web_pages_plain, "very near")); /* all are near */
     assert_true(sample_has("list", &web_pages_plain, "28 min ago"));
     assert_false(sample_has("list", &web_pages_plain, "about 28 min ago"));
     assert_true(sample_has("list-near", &web_pages_plain, "about 28 min ago"));

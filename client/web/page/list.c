@@ -554,7 +554,9 @@ static void list_write_body(struct html *html, const struct page *page,
     }
     lang_write_element(html, page->lang, "h2", "unseen", "list.heading");
     list_write_news(html, page);
-    page_write_items(html, page, list, list_shows_nearness(list));
+    /* The messages of a topic have it in common with the reader, so those of other places would be
+     * near, too. */
+    page_write_items(html, page, list, page->view->topic_count == 0 && list_shows_nearness(list));
     list_write_empty(html, page, list->count > 0, can_leave);
     list_write_pages(html, page, list);
 }
