@@ -133,8 +133,7 @@ HEARSAY_API int hearsay_seen_exclude(struct hearsay_seen *seen, const struct hea
 
 /*
  * A file with the labels of the contexts of the last rounds. Each call of hearsay_recent_round
- * starts a round; a program may, for example, start one every ten minutes. A time-decaying Bloom
- * filter combines the contexts into one filter for queries. A context stays in this filter for
+ * starts a round; a program may, for example, start one every ten minutes. A context stays for
  * `rounds` rounds (see hearsay_recent_open).
  */
 struct hearsay_recent;
@@ -165,14 +164,14 @@ HEARSAY_API int hearsay_recent_round(struct hearsay_recent *recent, const char *
                                      struct hearsay_error *out_error);
 
 /*
- * Computes the filter of the contexts of the last rounds, keyed with `keys`; keys NULL means not
- * keyed. The filter is empty if there are no contexts. Returns HEARSAY_OK; ERR_ARGUMENT when
- * hearsay_encode refuses labels of the file; ERR_NOMEM.
+ * Adds the contexts of the last rounds, keyed with `keys`, to a filter of the profile, or to one of
+ * zeros; keys NULL means not keyed. Adds the newest contexts first, as long as each section of the
+ * filter is at most half full, as servers take it; the newest one in any case if the filter had no
+ * bits. Returns HEARSAY_OK; ERR_ARGUMENT when hearsay_encode refuses labels of the file; ERR_NOMEM.
  */
-HEARSAY_API int hearsay_recent_filter(const struct hearsay_recent *recent,
-                                      const struct hearsay_keys *keys,
-                                      struct hearsay_filter *out_filter,
-                                      struct hearsay_error *out_error);
+HEARSAY_API int hearsay_recent_add(const struct hearsay_recent *recent,
+                                   const struct hearsay_keys *keys, struct hearsay_filter *filter,
+                                   struct hearsay_error *out_error);
 
 /* Replaces the file. ERR_SYSTEM, ERR_NOMEM. */
 HEARSAY_API int hearsay_recent_save(const struct hearsay_recent *recent,

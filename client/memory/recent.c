@@ -17,8 +17,8 @@
  * The oldest context is the first record. The first field never decreases from one record to the
  * next.
  *
- * Labels are stored, and not the time-decaying Bloom filter that is computed from them, because a
- * filter depends on the keys of an epoch or a group.
+ * Labels are stored, and not the filter that is computed from them, because a filter depends on the
+ * keys of an epoch or a group.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -28,11 +28,10 @@
 #include "client/keep.h"
 #include "core/base/label.h"
 #include "core/filter/bloom.h"
-#include "core/filter/decaying.h"
 #include "core/profile/profile.h"
 #include "proto/bytes.h"
 
-enum { LATELY_BYTES_MAX = 1024 * 1024 };
+enum { LATELY_BYTES_MAX = 1024 * 1024, ROUNDS_MAX = 255 };
 
 enum { HEAD_BYTES = 12, COUNT_AT = 4, BYTES_AT = 8 };
 
@@ -179,89 +178,84 @@ static int lately_round(const struct bytes *contexts, uint32_t rounds, const cha
 
 /* --- records: filters ------------------------------------------------------------------------- */
 
-/* How to encode them. */
-struct lately_encoding {
-    const struct profile *profile;
-    const struct hearsay_keys *keys; /* NULL: not keyed */
-    uint32_t rounds;
-};
-
-/*
- * Encodes one context and adds its filter to the current round. `labels` is scratch memory for
- * HEARSAY_CONTEXT_LABELS_MAX pointers.
- */
-static int add_context(struct decaying *decaying, const uint8_t *context,
-                       const struct lately_encoding *how, const char **labels,
-                       struct hearsay_error *error)
+/* Encodes one context. `labels` is scratch memory for HEARSAY_CONTEXT_LABELS_MAX pointers. */
+static int encode_context(const uint8_t *context, const struct profile *profile,
+                          const struct hearsay_keys *keys, const char **labels, uint64_t *out_words,
+                          struct hearsay_error *error)
 {
     const char *text = (const char *)context + HEAD_BYTES;
     uint32_t count = count_of(context);
     struct hearsay_filter filter;
-    uint64_t words[PROFILE_WORDS_MAX];
 
     for (uint32_t i = 0; i < count; i++) {
         labels[i] = text;
         text += strlen(text) + 1;
     }
-    int status = context_encode(how->profile, how->keys, labels, count, &filter, error);
+    int status = context_encode(profile, keys, labels, count, &filter, error);
     if (status == HEARSAY_OK) {
-        (void)bloom_load(words, decaying->m, filter.bytes, filter.byte_count); /* of the same m */
-        decaying_add(decaying, words);
+        (void)bloom_load(out_words, profile->bits, filter.bytes, filter.byte_count); /* of its m */
     }
     return status;
 }
 
-/*
- * Adds all contexts to the decaying filter, the oldest first. If a context stays n rounds longer
- * than the context before it, advances the filter by n rounds before adding it. So no bit of a
- * stored context is cleared.
- */
-static int add_all(struct decaying *decaying, const struct bytes *contexts,
-                   const struct lately_encoding *how, const char **labels,
-                   struct hearsay_error *error)
+/* Whether the union of two filters leaves each section at most half full. */
+static bool is_half_full(const struct profile *profile, const uint64_t *a, const uint64_t *b)
 {
-    uint32_t stays = 0;
-    int status = HEARSAY_OK;
+    for (uint32_t s = 0; s < profile->section_count; s++) {
+        const struct profile_section *section = &profile->sections[s];
 
-    for (size_t at = 0; at < contexts->count && status == HEARSAY_OK;
-         at += size_of(contexts->data + at)) {
-        const uint8_t *context = contexts->data + at;
-        for (uint32_t i = stays; at > 0 && i < stays_of(context); i++) {
-            decaying_advance(decaying);
+        if (2 * bloom_union_count_range(a, b, section->first_bit, section->bits) > section->bits) {
+            return false;
         }
-        stays = stays_of(context);
-        status = add_context(decaying, context, how, labels, error);
     }
-    return status;
+    return true;
+}
+
+/* Returns where each context begins, which the caller frees, and writes how many there are. NULL:
+ * out of memory. */
+static size_t *lately_begins(const struct bytes *contexts, size_t *out_count)
+{
+    size_t *begins =
+        alloc_array(contexts->alloc, contexts->count / HEAD_BYTES + 1, sizeof(*begins));
+
+    *out_count = 0;
+    for (size_t at = 0; begins != NULL && at < contexts->count;
+         at += size_of(contexts->data + at)) {
+        begins[(*out_count)++] = at;
+    }
+    return begins;
 }
 
 /*
- * Computes the filter of all contexts in `contexts`. The filter is empty when there are no
- * contexts. Returns 0, HEARSAY_ERR_NOMEM, or an error of context_encode.
+ * Adds contexts to a filter, the newest first, as long as each section is at most half full. If the
+ * filter has no bits, adds the newest context in any case. Returns 0, HEARSAY_ERR_NOMEM, or an
+ * error of context_encode.
  */
-static int lately_encode(const struct bytes *contexts, const struct lately_encoding *how,
-                         struct hearsay_filter *out_filter, struct hearsay_error *out_error)
+static int lately_add(const struct bytes *contexts, const struct profile *profile,
+                      const struct hearsay_keys *keys, uint64_t *words,
+                      struct hearsay_error *out_error)
 {
-    const struct alloc *alloc = contexts->alloc;
-    struct decaying decaying = {.alloc = NULL};
-    const char **labels = alloc_array(alloc, HEARSAY_CONTEXT_LABELS_MAX, sizeof(*labels));
-    int status = HEARSAY_OK;
+    size_t filter_words = bloom_words(profile->bits);
+    const char **labels = alloc_array(contexts->alloc, HEARSAY_CONTEXT_LABELS_MAX, sizeof(*labels));
+    size_t count = 0;
+    size_t *begins = lately_begins(contexts, &count);
+    int status = labels == NULL || begins == NULL ? fail_set_nomem(out_error) : HEARSAY_OK;
 
-    if (labels == NULL || decaying_init(&decaying, alloc, how->profile->bits, how->rounds) != 0) {
-        status = fail_set_nomem(out_error);
-    } else {
-        status = add_all(&decaying, contexts, how, labels, out_error);
+    while (status == HEARSAY_OK && count-- > 0) {
+        uint64_t more[PROFILE_WORDS_MAX];
+
+        status =
+            encode_context(contexts->data + begins[count], profile, keys, labels, more, out_error);
+        if (status == HEARSAY_OK && !is_half_full(profile, words, more) &&
+            bloom_cardinality(words, filter_words) > 0) {
+            break;
+        }
+        if (status == HEARSAY_OK) {
+            bloom_union(words, words, more, filter_words);
+        }
     }
-    if (status == HEARSAY_OK) {
-        uint64_t words[PROFILE_WORDS_MAX];
-        decaying_filter(&decaying, words);
-        memset(out_filter, 0, sizeof(*out_filter));
-        out_filter->bits = decaying.m;
-        out_filter->byte_count = (uint32_t)bloom_bytes(decaying.m);
-        bloom_store(words, decaying.m, out_filter->bytes);
-    }
-    decaying_deinit(&decaying);
-    alloc_release(alloc, labels);
+    alloc_release(contexts->alloc, begins);
+    alloc_release(contexts->alloc, labels);
     return status;
 }
 
@@ -313,7 +307,7 @@ static int take_head(struct hearsay_recent *recent, struct hearsay_error *error)
     }
     uint32_t rounds = keep_u32(body->data);
     uint32_t length = keep_u32(body->data + 4);
-    if (rounds < 1 || rounds > DECAYING_ROUNDS_MAX || length >= PROFILE_TEXT_MAX ||
+    if (rounds < 1 || rounds > ROUNDS_MAX || length >= PROFILE_TEXT_MAX ||
         length > body->count - ROUNDS_BYTES) {
         return recent_damaged(recent, error);
     }
@@ -362,9 +356,8 @@ int hearsay_recent_open(const char *path, const char *profile, uint32_t rounds,
                         struct hearsay_recent **out_recent, struct hearsay_error *out_error)
 {
     *out_recent = NULL;
-    if (rounds > DECAYING_ROUNDS_MAX) {
-        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "there may be 1 to %d rounds",
-                        DECAYING_ROUNDS_MAX);
+    if (rounds > ROUNDS_MAX) {
+        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "there may be 1 to %d rounds", ROUNDS_MAX);
     }
     struct hearsay_recent *recent = calloc(1, sizeof(*recent));
     if (recent == NULL) {
@@ -426,12 +419,20 @@ int hearsay_recent_round(struct hearsay_recent *recent, const char *const *label
     return HEARSAY_OK;
 }
 
-int hearsay_recent_filter(const struct hearsay_recent *recent, const struct hearsay_keys *keys,
-                          struct hearsay_filter *out_filter, struct hearsay_error *out_error)
+int hearsay_recent_add(const struct hearsay_recent *recent, const struct hearsay_keys *keys,
+                       struct hearsay_filter *filter, struct hearsay_error *out_error)
 {
-    struct lately_encoding how = {
-        .profile = &recent->parsed, .keys = keys, .rounds = recent->rounds};
-    return lately_encode(&recent->file.body, &how, out_filter, out_error);
+    const struct profile *profile = &recent->parsed;
+    uint64_t words[PROFILE_WORDS_MAX] = {0};
+
+    (void)bloom_load(words, profile->bits, filter->bytes, filter->byte_count); /* or no bits */
+    int status = lately_add(&recent->file.body, profile, keys, words, out_error);
+    if (status == HEARSAY_OK) {
+        filter->bits = profile->bits;
+        filter->byte_count = (uint32_t)bloom_bytes(profile->bits);
+        bloom_store(words, profile->bits, filter->bytes);
+    }
+    return status;
 }
 
 int hearsay_recent_save(const struct hearsay_recent *recent, struct hearsay_error *out_error)

@@ -8,7 +8,6 @@
 
 #include "core/filter/bloom.h"
 #include "core/filter/counting.h"
-#include "core/filter/decaying.h"
 #include "core/filter/scalable.h"
 #include "core/filter/sizing.h"
 #include "core/profile/profile.h"
@@ -31,7 +30,6 @@ struct samples {
     double build_us[BENCH_ROUNDS_MAX];
     double unknown_ns[BENCH_ROUNDS_MAX];
     double known_ns[BENCH_ROUNDS_MAX];
-    double round_ns[BENCH_ROUNDS_MAX];
     double summary_bytes;
     double seen_bytes;
     double wrong_ppm;
@@ -101,26 +99,6 @@ static int measure_seen(uint32_t round, struct samples *samples)
     return rc;
 }
 
-static int measure_round(const struct profile *profile, double *out_ns)
-{
-    uint64_t filter[PROFILE_WORDS_MAX];
-    struct decaying decaying;
-
-    if (decaying_init(&decaying, alloc_system(), profile->bits, 8) != 0) {
-        return bench_fail("out of memory");
-    }
-    const int64_t start_ns = stats_cpu_ns();
-    for (size_t i = 0; i < FILTERS; i++) {
-        (void)bloom_load(filter, profile->bits, messages[i].filter, messages[i].filter_bytes);
-        decaying_advance(&decaying);
-        decaying_add(&decaying, filter);
-        decaying_filter(&decaying, filter);
-    }
-    *out_ns = (double)(stats_cpu_ns() - start_ns) / FILTERS;
-    decaying_deinit(&decaying);
-    return 0;
-}
-
 static void tell(struct report *report, struct samples *s, uint32_t rounds)
 {
     char title[128];
@@ -145,8 +123,6 @@ static void tell(struct report *report, struct samples *s, uint32_t rounds)
                   "  to ask them for an id that was not seen");
     report_figure(report, "seen_known_ns", stats_median(s->known_ns, rounds), 0, "ns",
                   "  to ask them for one that was");
-    report_figure(report, "round_ns", stats_median(s->round_ns, rounds), 0, "ns",
-                  "a round of the memory of contexts");
     report_end(report);
 }
 
@@ -166,9 +142,6 @@ int bench_filters(const struct bench_options *options, struct report *report)
         rc = measure_summary(&profile, &samples.summary_ns[r], &samples.summary_bytes);
         if (rc == 0) {
             rc = measure_seen(r, &samples);
-        }
-        if (rc == 0) {
-            rc = measure_round(&profile, &samples.round_ns[r]);
         }
     }
     if (rc == 0) {

@@ -83,31 +83,31 @@ static int try_recent(struct hearsay_error *error)
 {
     struct hearsay_recent *recent = NULL;
     struct hearsay_recent *again = NULL;
-    struct hearsay_filter filter;
-    struct hearsay_filter filter_again;
-    struct hearsay_filter keyed;
-    struct hearsay_filter keyed_again;
+    struct hearsay_filter filter = {.bits = 0};
+    struct hearsay_filter filter_again = {.bits = 0};
+    struct hearsay_filter keyed = {.bits = 0};
+    struct hearsay_filter keyed_again = {.bits = 0};
     const struct hearsay_keys keys = {.epoch_key = key};
     const int status = hearsay_recent_open(path(), NULL, 0, &recent, error);
 
     if (status != HEARSAY_OK) {
         return status;
     }
-    if (hearsay_recent_filter(recent, NULL, &filter, error) != HEARSAY_OK) {
+    if (hearsay_recent_add(recent, NULL, &filter, error) != HEARSAY_OK) {
         /* Labels that the file's profile does not take are found only here. */
         FUZZ_CHECK(error->status == HEARSAY_ERR_ARGUMENT);
         hearsay_recent_close(recent);
         return HEARSAY_OK;
     }
     FUZZ_CHECK(filter.byte_count == (filter.bits + 7) / 8);
-    FUZZ_CHECK(hearsay_recent_filter(recent, &keys, &keyed, error) == HEARSAY_OK);
+    FUZZ_CHECK(hearsay_recent_add(recent, &keys, &keyed, error) == HEARSAY_OK);
     FUZZ_CHECK(hearsay_recent_save(recent, error) == HEARSAY_OK);
     FUZZ_CHECK(hearsay_recent_open(path(), hearsay_recent_profile(recent), 0, &again, error) ==
                HEARSAY_OK);
-    FUZZ_CHECK(hearsay_recent_filter(again, NULL, &filter_again, error) == HEARSAY_OK);
+    FUZZ_CHECK(hearsay_recent_add(again, NULL, &filter_again, error) == HEARSAY_OK);
     FUZZ_CHECK(filter.bits == filter_again.bits &&
                memcmp(filter.bytes, filter_again.bytes, filter.byte_count) == 0);
-    FUZZ_CHECK(hearsay_recent_filter(again, &keys, &keyed_again, error) == HEARSAY_OK);
+    FUZZ_CHECK(hearsay_recent_add(again, &keys, &keyed_again, error) == HEARSAY_OK);
     FUZZ_CHECK(memcmp(keyed.bytes, keyed_again.bytes, keyed.byte_count) == 0);
     hearsay_recent_close(again);
     hearsay_recent_close(recent);

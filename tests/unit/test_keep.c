@@ -282,7 +282,8 @@ TEST_OF(test_recent, struct fixture *fixture, begin, end)
         assert_int_equal(hearsay_recent_round(recent, &labels[i], 1, &now, &error), 0);
         assert_int_equal(hearsay_recent_save(recent, &error), 0);
         assert_memory_equal(&now, &filters[i], sizeof(now));
-        assert_int_equal(hearsay_recent_filter(recent, NULL, &now, &error), 0);
+        now = (struct hearsay_filter){.bits = 0};
+        assert_int_equal(hearsay_recent_add(recent, NULL, &now, &error), 0);
         for (int past = i < 2 ? 0 : i - 2; past <= i; past++) {
             for (size_t b = 0; b < 64; b++) {
                 expected[b] |= filters[past].bytes[b];
@@ -312,9 +313,9 @@ static void add_context(const char *const *labels, size_t count, const struct he
 static void check_keyed(const struct hearsay_recent *recent, const struct hearsay_keys *keys,
                         const uint8_t *expected)
 {
-    struct hearsay_filter now;
+    struct hearsay_filter now = {.bits = 0};
 
-    assert_int_equal(hearsay_recent_filter(recent, keys, &now, NULL), 0);
+    assert_int_equal(hearsay_recent_add(recent, keys, &now, NULL), 0);
     assert_int_equal(now.byte_count, 32);
     assert_memory_equal(now.bytes, expected, 32);
 }
@@ -363,13 +364,85 @@ TEST_OF(test_recent_keyed, struct fixture *fixture, begin, end)
     hearsay_recent_close(recent);
 }
 
+static uint32_t set_bits(const uint8_t *bytes, size_t count)
+{
+    uint32_t set = 0;
+
+    for (size_t b = 0; b < 8 * count; b++) {
+        set += bytes[b / 8] >> b % 8 & 1;
+    }
+    return set;
+}
+
+/* Adds a context of three labels to `expected` if no section of HALF_PROFILE is more than half full
+ * then. Returns whether it has added it. */
+#define HALF_PROFILE "v2:place=64/7,any=64/4"
+static bool add_if_half_full(struct hearsay_filter *expected, const char *const *labels)
+{
+    struct hearsay_filter both;
+
+    assert_int_equal(encode_labels(HALF_PROFILE, NULL, labels, 3, &both, NULL), 0);
+    for (size_t b = 0; b < 16; b++) {
+        both.bytes[b] |= expected->bytes[b];
+    }
+    if (set_bits(both.bytes, 8) > 32 || set_bits(both.bytes + 8, 8) > 32) {
+        return false;
+    }
+    *expected = both;
+    return true;
+}
+
+/* Servers refuse a filter with a section that is more than half full. So the oldest contexts are
+ * left out, more of them beside another context. The newest one is never left out if it is alone:
+ * then the server says what is wrong with it. */
+TEST_OF(test_recent_half_full, struct fixture *fixture, begin, end)
+{
+    static const char *const rounds[4][3] = {{"place:0", "topic:0", "topic:1"},
+                                             {"place:1", "place:2", "place:8"},
+                                             {"place:3", "place:4", "place:9"},
+                                             {"place:5", "topic:4", "topic:5"}};
+    static const char *const here[3] = {"place:6", "place:7", "place:A"};
+    static const char *const full[7] = {"place:0", "place:1", "place:2", "place:3",
+                                        "place:4", "place:5", "place:6"};
+    struct hearsay_error error;
+    struct hearsay_recent *recent = NULL;
+
+    assert_int_equal(hearsay_recent_open(fixture->path, HALF_PROFILE, 9, &recent, &error), 0);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(hearsay_recent_round(recent, rounds[i], 3, NULL, &error), 0);
+    }
+    for (int beside = 0; beside < 2; beside++) {
+        struct hearsay_filter expected = {.bits = 0};
+        struct hearsay_filter filter = {.bits = 0};
+        int oldest = 4;
+
+        if (beside) {
+            assert_int_equal(encode_labels(HALF_PROFILE, NULL, here, 3, &filter, NULL), 0);
+            expected = filter;
+        }
+        while (oldest > 0 && add_if_half_full(&expected, rounds[oldest - 1])) {
+            oldest--;
+        }
+        assert_int_equal(oldest, beside ? 3 : 2);
+        assert_int_equal(hearsay_recent_add(recent, NULL, &filter, &error), 0);
+        assert_memory_equal(filter.bytes, expected.bytes, 16);
+    }
+    struct hearsay_filter alone = {.bits = 0};
+    struct hearsay_filter context;
+    assert_int_equal(hearsay_recent_round(recent, full, 7, &context, &error), 0);
+    assert_true(set_bits(context.bytes, 8) > 32);
+    assert_int_equal(hearsay_recent_add(recent, NULL, &alone, &error), 0);
+    assert_memory_equal(alone.bytes, context.bytes, 16);
+    hearsay_recent_close(recent);
+}
+
 /* What does not fit is refused, and nothing has changed. */
 TEST_OF(test_recent_bounds, struct fixture *fixture, begin, end)
 {
     struct hearsay_error error;
     struct hearsay_recent *recent = NULL;
-    struct hearsay_filter before;
-    struct hearsay_filter after;
+    struct hearsay_filter before = {.bits = 0};
+    struct hearsay_filter after = {.bits = 0};
     char text[240];
     const char *label = text;
     const char **labels = calloc(4097, sizeof(*labels));
@@ -388,11 +461,11 @@ TEST_OF(test_recent_bounds, struct fixture *fixture, begin, end)
     assert_int_equal(hearsay_recent_save(recent, &error), 0);
     const char *other = "topic:other";
     labels[0] = other; /* the same context again would take the place of that */
-    assert_int_equal(hearsay_recent_filter(recent, NULL, &before, NULL), 0);
+    assert_int_equal(hearsay_recent_add(recent, NULL, &before, NULL), 0);
     assert_int_equal(hearsay_recent_round(recent, labels, 4096, NULL, &error),
                      HEARSAY_ERR_ARGUMENT);
     assert_non_null(strstr(error.sentence, "fewer rounds"));
-    assert_int_equal(hearsay_recent_filter(recent, NULL, &after, NULL), 0);
+    assert_int_equal(hearsay_recent_add(recent, NULL, &after, NULL), 0);
     assert_memory_equal(before.bytes, after.bytes, 64);
     labels[0] = label;
     assert_int_equal(hearsay_recent_round(recent, labels, 4096, NULL, &error), 0);

@@ -42,9 +42,9 @@ static const struct args_option here_options[] = {
 static int here_print(const struct cli *cli, const struct here_options *options,
                       const struct hearsay_recent *recent, const struct hearsay_filter *here)
 {
-    struct hearsay_filter blended;
+    struct hearsay_filter blended = {.bits = 0};
     struct hearsay_error error;
-    if (hearsay_recent_filter(recent, NULL, &blended, &error) != HEARSAY_OK) {
+    if (hearsay_recent_add(recent, NULL, &blended, &error) != HEARSAY_OK) {
         return cli_report(cli, &error);
     }
     uint32_t set = cli_count_bits(hearsay_filter_bytes(&blended));

@@ -15,26 +15,6 @@ static int asked_fail(struct hearsay_error *error, int status, const char *sente
 }
 
 /*
- * Adds the bits of the recent contexts to the filter of the current context. Both are keyed with
- * the same keys.
- */
-static int asked_blend(const struct asked_from *from, const struct hearsay_keys *keys,
-                       struct hearsay_filter *filter, struct hearsay_error *error)
-{
-    struct hearsay_filter more;
-    int status = hearsay_recent_filter(from->lately, keys, &more, error);
-    if (status != HEARSAY_OK) {
-        return status;
-    }
-    filter->bits = more.bits;
-    filter->byte_count = more.byte_count;
-    for (uint32_t i = 0; i < more.byte_count; i++) {
-        filter->bytes[i] |= more.bytes[i];
-    }
-    return HEARSAY_OK;
-}
-
-/*
  * Makes the next part of the query, keyed with the key of `epoch`; NULL is the open epoch, which
  * has no key. With recent contexts, makes no part if the filter would have no bits.
  */
@@ -57,7 +37,7 @@ static int make_part(struct asked *asked, const struct asked_from *from,
         status = hearsay_encode(&context, filter, error);
     }
     if (status == HEARSAY_OK && from->lately != NULL) {
-        status = asked_blend(from, &keys, filter, error);
+        status = hearsay_recent_add(from->lately, &keys, filter, error);
     }
     if (status == HEARSAY_OK && from->lately != NULL &&
         cli_count_bits(hearsay_filter_bytes(filter)) == 0) {

@@ -115,7 +115,7 @@ struct asked {
  * epoch, if it is to be searched or no other epoch is known; the next ones are for the known
  * epochs, in their order, as many as the server allows and as fit in a frame. Returns HEARSAY_OK;
  * HEARSAY_ERR_ARGUMENT when the memory of recent contexts is empty; HEARSAY_ERR_NOMEM; or an error
- * of hearsay_encode or hearsay_recent_filter. If the error concerns `contains`, *out_about_contains
+ * of hearsay_encode or hearsay_recent_add. If the error concerns `contains`, *out_about_contains
  * is true. Call asked_free afterwards, also after an error.
  */
 int asked_make(struct asked *asked, const struct hearsay *server, const struct asked_from *from,
