@@ -447,14 +447,18 @@ WEB_BOARD_TEST_OF_ONE(test_readers_learn_nothing_of_others)
     const struct http_address victim = web_board_phone(7);
     const struct http_address other = web_board_phone(8);
     const struct view tea = web_board_tea();
-    struct view older = tea;
+    struct view of_few[] = {tea, tea, tea, tea, tea};
     struct web_board_told told;
-    older.topic_count = 0;
-    older.before_ms = 5;
-    for (unsigned i = 0; i < 2; i++) {
-        const struct view *view = i == 0 ? &tea : &older;
-        told = web_board_list_for(fixture, view, &victim);
-        told = web_board_list_for(fixture, view, &other);
+    for (unsigned i = 1; i < 5; i++) {
+        of_few[i].topic_count = 0;
+    }
+    of_few[1].before_ms = 5;
+    of_few[2].is_now = true;
+    of_few[3].is_hood = true;
+    of_few[4].order = VIEW_NEAREST;
+    for (unsigned i = 0; i < 5; i++) {
+        told = web_board_list_for(fixture, &of_few[i], &victim);
+        told = web_board_list_for(fixture, &of_few[i], &other);
         assert_int_equal(web_board_look(fixture, &fixture->world.asker), 8);
     }
     told = web_board_get(fixture, web_board_id, &victim);
