@@ -394,9 +394,9 @@
   }
 
   // The browser makes the document of the answer; no text of ours becomes markup.
-  function listLoad(done) {
+  function listLoad(search, done) {
     const request = new XMLHttpRequest();
-    request.open('GET', location.pathname + location.search);
+    request.open('GET', location.pathname + search);
     request.responseType = 'document';
     request.timeout = 10000;
     request.setRequestHeader('Accept', 'text/html'); // else it is that of a program
@@ -443,7 +443,7 @@
   // Shows what waits, and moves the focus there: the button goes away.
   function newTake() {
     const old = new Set([...list.children].map(itemId));
-    listLoad((page, next) => {
+    listLoad(location.search, (page, next) => {
       listReplace(page, next);
       const items = [...list.querySelectorAll('li:not([hidden])')];
       const first = items.find((item) => !old.has(itemId(item))) || items[0];
@@ -466,14 +466,24 @@
     }
   }
 
-  // Events were missed, or may have been, or this is another place, or its clock was set.
+  // Events were missed, or may have been, or this is another place, or its clock was set. Around here is asked only
+  // when somebody taps: of such a page the list stays, and at another place it is that of here.
   function listCheck() {
-    listLoad((page, next, shift) => {
+    const here = new URLSearchParams(location.search);
+    here.delete('a');
+    listLoad(isAsked('a') ? '?' + here : location.search, (page, next, shift) => {
       const now = page.body.dataset.store || '';
       const isOther = now !== store;
+      const isElsewhere = isOther || next.dataset.place !== list.dataset.place;
       keyTake(page.body.dataset.key || '', isOther);
       store = now;
-      if (isOther || next.dataset.place !== list.dataset.place || Math.abs(shift) > 60000) {
+      if (isAsked('a')) {
+        if (isElsewhere) {
+          location.replace('/?' + here);
+        }
+        return;
+      }
+      if (isElsewhere || Math.abs(shift) > 60000) {
         list.dataset.place = next.dataset.place;
         listReplace(page, next);
         return;
