@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/web/board/inner.h"
 #include "client/web/board/pool.h"
 #include "tests/lib/check.h"
 #include "tests/unit/web_board_fixture.h"
@@ -471,6 +472,16 @@ WEB_BOARD_TEST_OF_ONE(test_readers_learn_nothing_of_others)
     assert_int_equal(web_board_look(fixture, &fixture->world.queries), queries);
 }
 
+static size_t count_refused(const struct board *board)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < REFUSED_MAX; i++) {
+        count += board->refused.senders[i].sender != 0;
+    }
+    return count;
+}
+
 /* A reader who reads too often is told so, and then at once, without a question, until the time
  * that hearsayd named. Who waits for the same answer is asked for in its place. */
 WEB_BOARD_TEST_OF_ONE(test_refused_readers)
@@ -505,7 +516,11 @@ WEB_BOARD_TEST_OF_ONE(test_refused_readers)
     assert_int_equal(told[0].outcome, BOARD_DONE);
     assert_int_equal(web_board_look(fixture, &fixture->world.refused_reads), 1);
     WEB_BOARD_SET(fixture, tired, 0);
+    board_tidy(fixture->board);
+    assert_int_equal(count_refused(fixture->board), 1);
     clock_ahead_ms += 5001;
+    board_tidy(fixture->board);
+    assert_int_equal(count_refused(fixture->board), 0); /* nothing of the phone stays */
     told[0] = web_board_list_for(fixture, &older, &tired);
     assert_int_equal(told[0].outcome, BOARD_DONE);
     assert_int_equal(web_board_look(fixture, &fixture->world.asker), 7);

@@ -732,6 +732,12 @@ void board_stop(struct board *board)
     answer_all_away(board);
 }
 
+void board_tidy(struct board *board)
+{
+    refused_tidy(&board->refused, loop_now(board));
+    pool_tidy(board->pool);
+}
+
 void board_free(struct board *board)
 {
     if (board != NULL) {
