@@ -89,6 +89,7 @@ typedef void board_done(void *context, const struct board_reply *reply);
 /* Connects in the background, and again whenever the connection is lost. -ERR_NOMEM. */
 int board_new(const struct board_options *options, struct board **out_board);
 void board_stop(struct board *board); /* every waiting request is answered with BOARD_AWAY */
+void board_tidy(struct board *board); /* forgets whom hearsayd has refused, when the time is over */
 void board_free(struct board *board); /* after the loop has nothing under way; NULL is fine */
 
 /* Why phones cannot be served by the hearsayd at the other end of a connection: it would take all

@@ -11,7 +11,8 @@ enum {
     IPV6_BYTES = 16,
     PREFIX_BYTES = 8,
     SPARE_SHARE = 4,
-    TIDY_CHAINS = 4096 /* of one call of senders_tidy: about 3 ms if all have a sender */
+    TIDY_CHAINS = 4096, /* of senders_tidy in TIDY_MS: about 3 ms if all have a sender */
+    TIDY_MS = 5000
 };
 #define NOWHERE UINT32_MAX /* an enum holds no more than an int */
 
@@ -36,6 +37,7 @@ struct senders {
     uint32_t free;        /* first of the free places */
     uint32_t hand;        /* the place where the next search for a forgettable sender begins */
     uint32_t tidy_hand;   /* the chain where the next senders_tidy begins */
+    int64_t tidied_ms;    /* when the last one was */
     uint32_t *chains;     /* the first of each */
     struct sender *places;
     struct sender shared; /* of all who found no place */
@@ -277,9 +279,11 @@ static bool make_room(struct senders *senders, const struct sender_limits *limit
 
 void senders_tidy(struct senders *senders, const struct sender_limits *limits, int64_t now_ms)
 {
-    uint32_t count = senders->chain_count < TIDY_CHAINS ? senders->chain_count : TIDY_CHAINS;
+    int64_t passed_ms = now_ms - senders->tidied_ms;
+    int64_t count = TIDY_CHAINS * (passed_ms > TIDY_MS ? passed_ms / TIDY_MS : 1);
 
-    for (uint32_t i = 0; i < count; i++) {
+    senders->tidied_ms = now_ms;
+    for (int64_t i = 0; i < count && i < senders->chain_count; i++) {
         uint32_t place = senders->chains[senders->tidy_hand];
 
         senders->tidy_hand = (senders->tidy_hand + 1) & (senders->chain_count - 1);

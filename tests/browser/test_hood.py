@@ -172,6 +172,25 @@ def test_new_messages_around_here(browser, campus):
     phone.check_log()
 
 
+def test_nobody_around_is_asked_without_a_tap(browser, campus):
+    """What the open page asks for by itself is the list of here. It still learns that the host has closed."""
+    phone = Phone(browser)
+    phone.script(True)
+    phone.before_each_page("""
+      const slow = setTimeout;
+      window.setTimeout = (act, ms) => slow(act, ms >= 20000 && ms < 60000 ? ms / 40 : ms);""")
+    phone.open(campus, "/?a=1")
+    asked = """return performance.getEntriesByType('resource')
+      .filter((one) => one.initiatorType === 'xmlhttprequest').map((one) => one.name)"""
+    phone.until(lambda: phone.run(asked), "the list is asked for")
+    with campus.gateway.daemon.administrator() as operator:
+        operator.call(pb.Accept(mode="closed"))
+    phone.until(lambda: not phone.has("form#leave"), "no form")
+    assert phone.messages == ["Coffee is ready.", "Quiet, please."]
+    assert not [url for url in phone.run(asked) if "a=1" in url]
+    phone.check_log()
+
+
 @pytest.mark.parametrize("language", ["en", "de", "ar", "qps"])
 def test_every_language_fits(phone, make_place, faults, language):
     """The choice and the sentence, in each language and on each width."""

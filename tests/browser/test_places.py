@@ -187,6 +187,8 @@ def test_evil_is_not_told_what_was_left_or_read(phone, make_place, door, page):
     phone.until(lambda: phone.has("#answered"), "what A says of it")
     if page == "message":
         phone.follow("#answered")
+    else:
+        phone.go("/?p=" + phone.find("body").get_attribute("data-store"))  # as the links of the page lead there
     place.stop()
     with evil_at(door, kind=EvilEvents, known=ids) as evil:
         asked = evil.RequestHandlerClass.asked
@@ -261,6 +263,7 @@ def test_evil_cannot_change_what_a_shows(phone, make_place, door):
     """Evil knows the addresses of A's style and script, and what A keeps in the tab. The phone comes back to
     A: neither runs, and nothing is hidden for long."""
     place, _ = visit_a(phone, make_place, door)
+    store = phone.find("body").get_attribute("data-store")
     statics = re.findall(r'"(/s/\w+/[\w.]+)"', phone.driver.page_source)
     links = "".join(f'<link rel="stylesheet" href="{one}">' if one.endswith(".css") else
                     f'<script src="{one}"></script>' for one in statics if not one.endswith(".svg"))
@@ -271,11 +274,17 @@ def test_evil_cannot_change_what_a_shows(phone, make_place, door):
         with evil_at(door, links):
             phone.driver.get(place.url("/?evil"))
             phone.until(lambda: phone.run("return window.found"), "evil's script")
+            phone.driver.execute_async_script("const [done] = arguments; fetch('/?').then(done)")
     finally:
         place.process.send_signal(signal.SIGCONT)
+    phone.go("/?p=" + store)
+    place.leave("news of A", source="127.0.0.9")
+    phone.until(lambda: phone.has("#new"), "the button")
+    phone.tap("#new")
+    phone.until(lambda: phone.messages[:1] == ["news of A"], "A's list, and not what evil had the phone keep")
     phone.go("/?again")
     check_is(phone, "Place A")
-    assert phone.messages == ["secret of A", "of somebody at A"]
+    assert phone.messages == ["news of A", "secret of A", "of somebody at A"]
     phone.driver.get_log("browser")  # says that evil's files have another hash
 
 

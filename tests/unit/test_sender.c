@@ -477,6 +477,32 @@ TEST(tidying_goes_on_where_it_was)
     senders_free(senders);
 }
 
+/* A daemon that rests calls senders_tidy less often, and forgets as soon all the same. */
+TEST(tidying_does_more_after_a_rest)
+{
+    enum { MANY = 10000 };
+    static const struct sender_limits limits = {.connections = 2, .rates = {{60, 2}, {60, 2}}};
+    struct spy spy = {.alloc = {.resize = spy_resize, .context = &spy}};
+    struct senders *senders = NULL;
+
+    assert_int_equal(senders_new(&spy.alloc, 2 * MANY, key, &senders), 0);
+    for (uint32_t i = 0; i < MANY; i++) {
+        const struct sender_address address = numbered(i);
+        struct sender *sender = NULL;
+
+        assert_int_equal(senders_enter(senders, &address, &limits, 1000, &sender), 0);
+        senders_leave(sender);
+    }
+    senders_tidy(senders, &limits, 1000);
+    senders_tidy(senders, &limits, 41000);
+    for (uint32_t i = 0; i < MANY; i += MANY / 16) {
+        const struct sender_address address = numbered(i);
+
+        assert_false(spy_sees(&spy, senders_tag(senders, &address)));
+    }
+    senders_free(senders);
+}
+
 /* Random comings and goings: connections are counted right, and nothing is left over. */
 TEST(random_comings_and_goings)
 {

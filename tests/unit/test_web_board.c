@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/web/board/inner.h"
 #include "client/web/board/pool.h"
 #include "tests/lib/check.h"
 #include "tests/unit/web_board_fixture.h"
@@ -447,14 +448,18 @@ WEB_BOARD_TEST_OF_ONE(test_readers_learn_nothing_of_others)
     const struct http_address victim = web_board_phone(7);
     const struct http_address other = web_board_phone(8);
     const struct view tea = web_board_tea();
-    struct view older = tea;
+    struct view of_few[] = {tea, tea, tea, tea, tea};
     struct web_board_told told;
-    older.topic_count = 0;
-    older.before_ms = 5;
-    for (unsigned i = 0; i < 2; i++) {
-        const struct view *view = i == 0 ? &tea : &older;
-        told = web_board_list_for(fixture, view, &victim);
-        told = web_board_list_for(fixture, view, &other);
+    for (unsigned i = 1; i < 5; i++) {
+        of_few[i].topic_count = 0;
+    }
+    of_few[1].before_ms = 5;
+    of_few[2].is_now = true;
+    of_few[3].is_hood = true;
+    of_few[4].order = VIEW_NEAREST;
+    for (unsigned i = 0; i < 5; i++) {
+        told = web_board_list_for(fixture, &of_few[i], &victim);
+        told = web_board_list_for(fixture, &of_few[i], &other);
         assert_int_equal(web_board_look(fixture, &fixture->world.asker), 8);
     }
     told = web_board_get(fixture, web_board_id, &victim);
@@ -465,6 +470,16 @@ WEB_BOARD_TEST_OF_ONE(test_readers_learn_nothing_of_others)
     told = web_board_list(fixture, &tea);
     assert_int_equal(told.outcome, BOARD_DONE); /* an open page is nobody's: what is known does */
     assert_int_equal(web_board_look(fixture, &fixture->world.queries), queries);
+}
+
+static size_t count_refused(const struct board *board)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < REFUSED_MAX; i++) {
+        count += board->refused.senders[i].sender != 0;
+    }
+    return count;
 }
 
 /* A reader who reads too often is told so, and then at once, without a question, until the time
@@ -501,7 +516,11 @@ WEB_BOARD_TEST_OF_ONE(test_refused_readers)
     assert_int_equal(told[0].outcome, BOARD_DONE);
     assert_int_equal(web_board_look(fixture, &fixture->world.refused_reads), 1);
     WEB_BOARD_SET(fixture, tired, 0);
+    board_tidy(fixture->board);
+    assert_int_equal(count_refused(fixture->board), 1);
     clock_ahead_ms += 5001;
+    board_tidy(fixture->board);
+    assert_int_equal(count_refused(fixture->board), 0); /* nothing of the phone stays */
     told[0] = web_board_list_for(fixture, &older, &tired);
     assert_int_equal(told[0].outcome, BOARD_DONE);
     assert_int_equal(web_board_look(fixture, &fixture->world.asker), 7);

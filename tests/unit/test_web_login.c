@@ -152,6 +152,22 @@ TEST(test_tidy)
     }
 }
 
+/* Of a login that has ended nothing stays: neither who it was nor what was typed. */
+TEST(test_tidy_logins)
+{
+    static const struct login_entry nothing;
+    struct login login = {.whole_ms = WHOLE_MS};
+    char token[LOGIN_TEXT_BYTES];
+
+    login_draw(token);
+    login_begin(&login, token, &phone, 1000);
+    (void)strcpy(login.entries[0].said.typed, "closed tomorrow");
+    login_tidy(&login, LOGIN_IDLE_MS + 999);
+    assert_true(is_in(&login, token, LOGIN_IDLE_MS + 999));
+    login_tidy(&login, 2 * LOGIN_IDLE_MS + 999);
+    assert_memory_equal(&login.entries[0], &nothing, sizeof(nothing));
+}
+
 /* Whoever has used three cannot lock the others out. */
 TEST(test_one_owner)
 {

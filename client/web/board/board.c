@@ -173,12 +173,13 @@ static void board_send(struct board *board)
 }
 
 /* Whether so many read an answer that it says nothing of any of them: the newest messages of a
- * place without topics, and what is no list and no message. */
+ * place, and what is no list and no message. */
 static bool is_of_all(const struct ask *ask)
 {
     switch (ask->kind) {
     case ASK_LIST:
-        return ask->view->topic_count == 0 && ask->view->before_ms == INT64_MAX;
+        return ask->view->topic_count == 0 && !ask->view->is_now && !ask->view->is_hood &&
+               ask->view->order == VIEW_NEWEST && ask->view->before_ms == INT64_MAX;
     case ASK_GET:
     case ASK_ANSWERS:
         return false;
@@ -729,6 +730,12 @@ void board_stop(struct board *board)
     uv_close((uv_handle_t *)&board->send, NULL);
     watch_end_all(board);
     answer_all_away(board);
+}
+
+void board_tidy(struct board *board)
+{
+    refused_tidy(&board->refused, loop_now(board));
+    pool_tidy(board->pool);
 }
 
 void board_free(struct board *board)

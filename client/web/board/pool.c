@@ -459,6 +459,11 @@ void pool_stop(struct pool *pool)
     }
 }
 
+void pool_tidy(struct pool *pool)
+{
+    refused_tidy(&pool->refused, loop_now(pool));
+}
+
 void pool_free(struct pool *pool)
 {
     if (pool != NULL) {

@@ -26,6 +26,7 @@ typedef void pool_written(void *context, const struct view *left, const uint8_t 
 int pool_new(const struct board_options *options, pool_written *written, void *context,
              struct pool **out_pool);
 void pool_stop(struct pool *pool); /* all who wait get BOARD_AWAY */
+void pool_tidy(struct pool *pool); /* as board_tidy */
 void pool_free(struct pool *pool); /* after the loop has nothing under way; NULL is fine */
 
 /* As board_write, while hearsayd is there. */

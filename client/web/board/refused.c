@@ -41,3 +41,12 @@ bool refused_has(const struct refused *refused, const struct http_address *clien
     out_error->retry_after_ms = (uint64_t)(until_ms - now_ms);
     return true;
 }
+
+void refused_tidy(struct refused *refused, int64_t now_ms)
+{
+    for (size_t i = 0; i < REFUSED_MAX; i++) {
+        if (refused->senders[i].until_ms <= now_ms) {
+            refused->senders[i].sender = 0;
+        }
+    }
+}

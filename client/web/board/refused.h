@@ -34,3 +34,6 @@ void refused_note(struct refused *refused, const struct http_address *client,
 /* Whether a client comes earlier than hearsayd said; then *out_error is as hearsayd's error. */
 bool refused_has(const struct refused *refused, const struct http_address *client, int64_t now_ms,
                  struct hearsay_error *out_error);
+
+/* Forgets the senders whose time is over. */
+void refused_tidy(struct refused *refused, int64_t now_ms);

@@ -71,6 +71,7 @@ static void on_tidy(uv_timer_t *timer)
 
     if (program->board != NULL) {
         sheets_clear(&program->router.sheets, false);
+        board_tidy(program->board);
         portal_tidy(program->router.portal, router_now_ms(&program->router));
     } else {
         moderate_tidy(&program->moderate);

@@ -152,6 +152,11 @@ void login_tidy(struct login *login, int64_t now_ms)
             sodium_memzero(&login->wrong[i].client, sizeof(login->wrong[i].client));
         }
     }
+    for (size_t i = 0; i < LOGIN_MAX; i++) {
+        if (has_ended(login, &login->entries[i], now_ms)) {
+            login_end(&login->entries[i]);
+        }
+    }
 }
 
 /* --- tickets ---------------------------------------------------------------------------------- */

@@ -211,7 +211,6 @@ static void events_list_done(void *context, const struct board_reply *reply)
         visit_fail_reply(visit, reply);
         return;
     }
-    visit->view.is_hood = false; /* live messages are those of the host */
     http_exchange_set_context(visit->exchange, NULL);
     live_begin(visit->router->live, visit->exchange, visit->request, &visit->view);
     visit_free(visit);
@@ -238,6 +237,8 @@ static void events_place_done(void *context, const struct board_reply *reply)
 void reading_events(struct visit *visit)
 {
     if (read_view(visit)) {
+        /* Live messages are those of the host. Around here is asked only when somebody taps it. */
+        visit->view.is_hood = false;
         visit_name_host(visit);
         board_place(visit->router->board, visit->view.host, &visit->request->client,
                     events_place_done, visit);

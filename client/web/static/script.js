@@ -393,10 +393,18 @@
     }
   }
 
+  // What the page shows, without the digits of the place, which would tell another one where the phone was.
+  function viewQuery() {
+    const query = new URLSearchParams(location.search);
+    query.delete('p');
+    return query;
+  }
+
   // The browser makes the document of the answer; no text of ours becomes markup.
-  function listLoad(done) {
+  function listLoad(query, done) {
     const request = new XMLHttpRequest();
-    request.open('GET', location.pathname + location.search);
+    query.set('n', Math.random()); // no other place can have made the phone keep a page for this address
+    request.open('GET', location.pathname + '?' + query);
     request.responseType = 'document';
     request.timeout = 10000;
     request.setRequestHeader('Accept', 'text/html'); // else it is that of a program
@@ -443,7 +451,7 @@
   // Shows what waits, and moves the focus there: the button goes away.
   function newTake() {
     const old = new Set([...list.children].map(itemId));
-    listLoad((page, next) => {
+    listLoad(viewQuery(), (page, next) => {
       listReplace(page, next);
       const items = [...list.querySelectorAll('li:not([hidden])')];
       const first = items.find((item) => !old.has(itemId(item))) || items[0];
@@ -466,14 +474,24 @@
     }
   }
 
-  // Events were missed, or may have been, or this is another place, or its clock was set.
+  // Events were missed, or may have been, or this is another place, or its clock was set. Around here is asked only
+  // when somebody taps: of such a page the list stays, and at another place it is that of here.
   function listCheck() {
-    listLoad((page, next, shift) => {
+    const here = viewQuery();
+    here.delete('a');
+    listLoad(here, (page, next, shift) => {
       const now = page.body.dataset.store || '';
       const isOther = now !== store;
+      const isElsewhere = isOther || next.dataset.place !== list.dataset.place;
       keyTake(page.body.dataset.key || '', isOther);
       store = now;
-      if (isOther || next.dataset.place !== list.dataset.place || Math.abs(shift) > 60000) {
+      if (isAsked('a')) {
+        if (isElsewhere) {
+          location.replace('/?' + here);
+        }
+        return;
+      }
+      if (isElsewhere || Math.abs(shift) > 60000) {
         list.dataset.place = next.dataset.place;
         listReplace(page, next);
         return;
@@ -584,8 +602,7 @@
     if (source || document.hidden || !window.EventSource) {
       return;
     }
-    const query = new URLSearchParams(location.search);
-    query.delete('p'); // says where the phone was
+    const query = viewQuery();
     if (last) {
       query.set('last', last);
     } else if (isList) {
