@@ -136,7 +136,7 @@ static int load_all(struct service *service, char *out_reason)
                    service_monotonic_ms(service));
     if (loading.homeless > 0) {
         log_warning("stored messages of hosts that are not configured, which are kept and not "
-                    "served: %" PRIu64,
+                    "served: %" PRIu64 "; if a [host NAME] was renamed, give it its name back",
                     loading.homeless);
     }
     return 0;

@@ -97,7 +97,9 @@ static const char *remedy_for(int rc)
     case UV_ENOENT:
         return "; make the directory first, or choose another path";
     case UV_EACCES:
-        return "; not permitted to this user: choose another path";
+        return "; its directory belongs to somebody else: `chown` it to the daemon's user, or "
+               "choose "
+               "another path";
     default:
         return "; set `listen` to another";
     }

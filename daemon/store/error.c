@@ -10,6 +10,11 @@
 
 const char *store_error_reason(int rc)
 {
+    if (rc == SQLITE_READONLY_DBMOVED) {
+        return "the database was moved or removed while hearsayd runs: put its files back, because "
+               "a "
+               "restart without them begins an empty store";
+    }
     switch (rc & 0xff) {
     case SQLITE_FULL:
         return "the storage is full";

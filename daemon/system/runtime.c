@@ -15,7 +15,9 @@ static void act_on_signal(struct runtime *runtime, int number)
     bool is_again = runtime->is_stopping;
 
     if (number == SIGHUP) {
-        if (!is_again) {
+        if (runtime->events->reload == NULL) {
+            log_warning("SIGHUP changes nothing: the configuration is read at the start only");
+        } else if (!is_again) {
             runtime->events->reload(runtime->context);
         }
         return;
@@ -57,7 +59,7 @@ int runtime_start(struct runtime *runtime, uv_loop_t *loop, const struct runtime
     for (size_t i = 0; i < RUNTIME_SIGNALS; i++) {
         (void)uv_signal_init(loop, &runtime->signals[i]);
         runtime->signals[i].data = runtime;
-        if (rc == 0 && (numbers[i] != SIGHUP || events->reload != NULL)) {
+        if (rc == 0) {
             rc = uv_signal_start(&runtime->signals[i], on_signal, numbers[i]);
         }
     }

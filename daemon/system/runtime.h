@@ -16,7 +16,7 @@
 struct runtime_events {
     /* SIGTERM or SIGINT. `is_again`: a program that is ending already gets another one. */
     void (*stop)(void *context, bool is_again);
-    /* SIGHUP, unless the program is ending; NULL: SIGHUP has its usual effect. */
+    /* SIGHUP, unless the program is ending; NULL: a warning says that it changes nothing. */
     void (*reload)(void *context);
     const char *stopping; /* what the service manager shows during the end */
 };

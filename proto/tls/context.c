@@ -15,9 +15,16 @@
 
 /* --- sentences -------------------------------------------------------------------------------- */
 
-/* Returns the text of the first error in OpenSSL's queue of errors, and empties the queue. */
+/* Returns the text of the first error in OpenSSL's queue of errors, and empties the queue. Where
+ * OpenSSL's words are for programmers, the text says what is wrong with the file. */
 static const char *last_words(void)
 {
+    static const char *const plain[][2] = {
+        {"no start line", "it is no PEM file with a certificate, -----BEGIN CERTIFICATE-----"},
+        {"unsupported", "it is no PEM file with a key, -----BEGIN PRIVATE KEY-----"},
+        {"bad decrypt",
+         "it has a passphrase; `openssl pkey -in OLD -out NEW` writes a key without"},
+    };
     unsigned long code = ERR_peek_error();
     const char *words = ERR_reason_error_string(code);
 
@@ -25,6 +32,9 @@ static const char *last_words(void)
         words = strerror(ERR_GET_REASON(code));
     }
     ERR_clear_error();
+    for (size_t i = 0; words != NULL && i < sizeof(plain) / sizeof(plain[0]); i++) {
+        words = strcmp(words, plain[i][0]) == 0 ? plain[i][1] : words;
+    }
     return words != NULL ? words : "unknown error";
 }
 

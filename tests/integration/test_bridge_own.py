@@ -5,6 +5,7 @@ the operator's words."""
 import contextlib
 import os
 import re
+import signal
 import sqlite3
 import time
 
@@ -142,6 +143,15 @@ def test_a_wiped_access_point_gets_its_messages_back(make_point, hub, rng):
         point.wait_published(early)
     finally:
         reader.close()
+
+
+def test_a_hangup_ends_no_bridge(make_point):
+    """By default the signal ends a program, and systemd takes that for a clean end, after which it starts nothing."""
+    point = make_point("ap1").start()
+    point.bridge.wait_log("connected to the hub")
+    point.bridge.process.send_signal(signal.SIGHUP)
+    point.bridge.wait_log("SIGHUP changes nothing")
+    assert re.search("hub +connected", point.bridge.run("status").stdout)
 
 
 def test_an_empty_store_asks_no_question_twice(make_point):

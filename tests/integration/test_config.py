@@ -389,6 +389,8 @@ def test_the_bridge_opens_its_certificate(open_folder):  # noqa: F811
         (folder / "state").rmdir()  # as before the first start: nothing says which user that will be
         code, err = checked(with_user=False)
         assert code == 0 and "warning: root has opened `cert`, `key` and `ca`" in err, err
+        lines.clear()
+        assert checked(with_user=False) == (0, "")
 
 
 @pytest.mark.parametrize("comment", ["# a comment", "; a comment", "\t;"])

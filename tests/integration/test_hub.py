@@ -276,7 +276,7 @@ def test_servers_sync_each_message_where_they_can(hub, tmp_path):
     for args, right in [(["--nats", "new"], "no version such as 2.10.27"),
                         (["--nats", "2.9.10", "--disk", "much"], "--disk"),
                         (["--nats", "2.9.10", "--disk", "4"], "`4` is less than 20M"),
-                        (["--nats", "2.9.10", "--age", "0"], "--age")]:
+                        (["--nats", "2.9.10", "--age", "8"], "--age: must be a duration with ")]:
         code, _, errors = hub.setup("--write", str(tmp_path), "--hosts", str(hosts), *args)
         assert code != 0 and right in errors, errors
 

@@ -64,6 +64,14 @@ def as_user(make_daemon, directory, more=""):
 
 
 @only_root
+def test_a_socket_in_a_directory_of_root(make_daemon, open_directory):
+    """The sentence says what to do about the directory."""
+    daemon = as_user(make_daemon, open_directory, f"listen = {open_directory}/socket\n").launch()
+    assert daemon.wait_exit() == 1
+    assert "socket: permission denied; its directory belongs to somebody else: `chown` it" in daemon.log_text()
+
+
+@only_root
 def test_binds_as_root_and_goes_on_as_the_user(make_daemon, open_directory, rng):
     """A port below 1024, made by root; data, sockets and the process are the user's."""
     port = low_port()

@@ -408,6 +408,24 @@ def test_full_disk(make_daemon, rng):
             assert answer.got.payload == body.payload
 
 
+def test_a_database_that_is_moved_away(daemon, rng):
+    """What would be lost at the end is not acknowledged. It goes on when the files are back."""
+    def move(begin, end):
+        for suffix in ("", "-wal", "-shm"):
+            os.rename(database(daemon) + begin + suffix, database(daemon) + end + suffix)
+
+    with daemon.administrator() as client:
+        client.call(deposit(rng))
+        move("", ".away")
+        assert client.refused(deposit(rng)).code == "STORAGE"
+        daemon.wait_log("warning: storage: the database was moved or removed while hearsayd runs")
+        move(".away", "")
+        client.call(deposit(rng))
+    daemon.restart()
+    with daemon.client() as client:
+        assert len(client.call(wire.query_of(HERE)).results) == 2
+
+
 def test_another_programs_lock(make_daemon, rng):
     """Deposits fail after a moment, once for all that wait; queries go on, and so does the end."""
     daemon = make_daemon("durability = relaxed\n")

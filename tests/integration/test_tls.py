@@ -345,6 +345,11 @@ def test_wrong_configurations(make_daemon, authority, signed):
     with open(signed[1], "rb") as old, open(open_key, "wb") as new:
         new.write(old.read())
     os.chmod(open_key, 0o644)
+    locked_key, no_key = authority.path("locked.key"), authority.path("no.key")
+    openssl("pkey", "-in", signed[1], "-aes256", "-passout", "pass:secret", "-out", locked_key)
+    with open(no_key, "w", encoding="ascii") as new:
+        new.write("no key\n")
+    os.chmod(no_key, 0o600)
     cases = [
         ("listen = 127.0.0.1:0 tls\n", 2, "needs `tls_certificate`"),
         (f"listen = 127.0.0.1:0 tls\ntls_certificate = {signed[0]}\n", 2, "needs `tls_key`"),
@@ -353,6 +358,9 @@ def test_wrong_configurations(make_daemon, authority, signed):
         (config_of(("/nowhere.pem", signed[1])), 1, "cannot use the certificate /nowhere.pem"),
         (config_of((signed[0], "/nowhere.key")), 1, "cannot read the key /nowhere.key"),
         (config_of((signed[0], open_key)), 1, "others may read or change the key"),
+        (config_of((signed[0], locked_key)), 1, "locked.key: it has a passphrase; `openssl pkey"),
+        (config_of((signed[0], no_key)), 1, "no.key: it is no PEM file with a key"),
+        (config_of((signed[1], signed[1])), 1, "it is no PEM file with a certificate"),
         (config_of((signed[0], signed[0])), 1, "others may read or change the key"),
         (config_of(signed, "mutual-tls", "tls_client_ca = /nowhere\n"), 1,
          "cannot use the certificates in /nowhere"),

@@ -694,5 +694,5 @@ def test_hearsayd_goes_and_comes(make_web):
     web.wait_healthy()
     assert web.post("/leave", fields_of(answer.text, "/leave") | {"text": "back"}).status == 200
     assert "back" in web.get().text
-    web.wait_log("warning: nothing is served until hearsayd answers at .*gateway.*: ")
+    web.wait_log("warning: no message is taken, and pages are old, until hearsayd answers at .*gateway.*: ")
     web.wait_log("info: hearsayd answers at ")

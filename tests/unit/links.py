@@ -6,6 +6,7 @@ In every .md file of the repository
   - a relative link names a file or folder that exists, and its #anchor a heading of that page;
   - a name in backticks that begins with a folder of ours, such as `core/tree/walk.h`, exists. It may
     be a folder, a pattern (`core/tree/*.c`), or a module without its ending (`core/filter/bloom`).
+The Debian packages have the pages for operators that README names, and those that these lead to.
 Pages of docs/ have 200 lines or so (LINES_MAX); docs/notes/ and the pages in LONG may be longer.
 """
 import os
@@ -54,8 +55,26 @@ def path_exists(name):
     return (ROOT / name).exists() or any(ROOT.glob(name)) or any(ROOT.glob(name + ".*"))
 
 
+def pages_of_row(text):
+    """What each row of README's table of pages names."""
+    return {row: {link.partition("#")[0] for link in LINK.findall(links)}
+            for row, links in re.findall(r"^\| ([^|]+) \| (.*) \|$", text, re.MULTILINE)}
+
+
+def not_packaged():
+    """Pages for operators, and pages of nobody else that these link, which no package has."""
+    rows = pages_of_row((ROOT / "README.md").read_text("utf-8"))
+    wanted = rows.pop("operators")
+    for page in sorted(wanted):
+        linked = {os.path.normpath(pathlib.Path(page).parent / link.partition("#")[0])
+                  for link in LINK.findall((ROOT / page).read_text("utf-8"))}
+        wanted |= {link for link in linked if re.fullmatch(r"docs/[\w-]+\.md", link)} - set().union(*rows.values())
+    packaged = [line for file in ROOT.glob("packaging/debian/*.docs") for line in file.read_text("utf-8").split()]
+    return sorted(page for page in wanted if not {page, os.path.dirname(page)} & set(packaged))
+
+
 def main():
-    wrong = []
+    wrong = [f"packaging/debian/*.docs: no package has {page}" for page in not_packaged()]
     for page in pages():
         name = page.relative_to(ROOT).as_posix()
         text = page.read_text("utf-8")

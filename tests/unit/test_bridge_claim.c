@@ -69,10 +69,12 @@ static void on_rewound(void *context)
     hub.rewound++;
 }
 
+static int64_t clock_ms = 1000;
+
 static int64_t now_ms(void *context)
 {
     (void)context;
-    return 1000;
+    return clock_ms;
 }
 
 static const struct claim_events events = {.restore = on_restore,
@@ -116,6 +118,12 @@ static void restore(struct world *world, const struct head *found, const struct 
     claim_restored(&world->claim);
     assert_int_equal(world->claim.state, CLAIM_WAITING);
     assert_int_equal(hub.reads, 1);
+}
+
+/* As if the interval of heads were over. */
+static void write_next_head(struct world *world)
+{
+    world->claim.timer.timer_cb(&world->claim.timer);
 }
 
 static void end(struct world *world)
@@ -235,4 +243,42 @@ TEST(test_who_is_silent)
         assert_int_equal(world.claim.state, cases[i].is_silent ? CLAIM_LOOKING : CLAIM_WAITING);
         end(&world);
     }
+}
+
+/*
+ * A machine with a copy of the data directory writes heads as the same store. Its heads have times
+ * at which this bridge has written none, unlike a head of its own whose acknowledgement was lost.
+ */
+TEST(test_a_copy_of_the_store_is_told)
+{
+    const struct head own = {.place = 102, .store_id = {1}, .term = 7, .as_of_ms = 2000};
+    const struct head copys = {.place = 104, .store_id = {1}, .term = 7, .as_of_ms = 2500};
+    struct world world;
+    struct claim *claim = &world.claim;
+
+    lose_the_head_at(&world, 100);
+    claim->keeper.done(claim, HEAD_ACCEPTED, &(struct head){.place = 101});
+    clock_ms = 2000;
+    write_next_head(&world);
+    claim->keeper.done(claim, HEAD_FAILED, &(struct head){.error = "no answer"});
+    clock_ms = 2300;
+    write_next_head(&world);
+    claim->keeper.done(claim, HEAD_REFUSED, &own);
+    claim->keeper.done(claim, HEAD_FOUND, &own);
+    claim->keeper.done(claim, HEAD_ACCEPTED, &(struct head){.place = 103});
+    assert_string_equal(claim->error, "");
+    clock_ms = 3000;
+    for (unsigned i = 0; i < 2; i++) { /* the second time the copy is silent */
+        write_next_head(&world);
+        if (i == 0) {
+            claim->keeper.done(claim, HEAD_REFUSED, &copys);
+            claim->keeper.done(claim, HEAD_FOUND, &copys);
+        }
+        claim->keeper.done(claim, HEAD_ACCEPTED, &(struct head){.place = 105 + i});
+        assert_int_equal(claim->state, CLAIM_OWNER);
+        assert_int_equal(strstr(claim->error, "another machine publishes as this store") != NULL,
+                         i == 0);
+    }
+    end(&world);
+    clock_ms = 1000;
 }

@@ -15,7 +15,7 @@ static int read_number(const char *option, enum settings_type type, const char *
     struct settings_source source = {.name = option, .reason = out_reason};
 
     if (settings_parse_number(type, text, out_value) != 0 || *out_value == 0) {
-        return settings_refuse(&source, "`%.100s` is no %s", text, settings_type_form(type));
+        return settings_refuse(&source, "must be %s; not `%.100s`", settings_type_form(type), text);
     }
     return 0;
 }

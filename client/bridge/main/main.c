@@ -77,7 +77,7 @@ static int check_config(void *checked, FILE *out, char *out_reason)
     struct stat found;
     int rc = program_check(config, out_reason);
 
-    if (rc == 0 && privilege_is_root() && config->user[0] == '\0' &&
+    if (rc == 0 && config->cert[0] != '\0' && privilege_is_root() && config->user[0] == '\0' &&
         stat(config->state, &found) != 0) {
         (void)fputs("hearsay-bridge: warning: root has opened `cert`, `key` and `ca`, which the "
                     "user of the service may be unable to read: start the service once, then "

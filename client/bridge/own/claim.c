@@ -10,6 +10,9 @@ enum {
 };
 
 static const char lost_head[] = "the hub has lost the head of this host";
+static const char has_twin[] = "another machine publishes as this store, because its data "
+                               "directory was copied there: stop one "
+                               "of the two";
 
 static void look_again(struct claim *claim);
 
@@ -30,6 +33,8 @@ static void write_head(struct claim *claim)
                         .as_of_ms = claim->events->now_ms(claim->context)};
 
     memcpy(head.store_id, claim->cursor->store_id, sizeof(head.store_id));
+    claim->sent_first_ms = claim->sent_first_ms == 0 ? head.as_of_ms : claim->sent_first_ms;
+    claim->sent_last_ms = head.as_of_ms;
     if (!head_write(&claim->keeper, &head, claim->profile,
                     claim->is_new || claim->has_lost_head ? claim->seen : claim->cursor->head)) {
         wake_in(claim, AGAIN_MS);
@@ -195,6 +200,20 @@ static void meet_other(struct claim *claim, const struct head *found)
     }
 }
 
+/* An owner has met a head of its store behind its own last one. It has written it itself, and the
+ * acknowledgement was lost, or a copy of the store has. */
+static void look_for_twin(struct claim *claim, const struct head *found)
+{
+    if (claim->state != CLAIM_OWNER || found->is_taken ||
+        (found->as_of_ms >= claim->sent_first_ms && found->as_of_ms <= claim->sent_last_ms)) {
+        return;
+    }
+    if (claim->twin_heads == 0) {
+        log_error("host %s: %s", claim->host, has_twin);
+    }
+    claim->twin_heads = 2; /* until two heads in a row were accepted */
+}
+
 static void meet_own(struct claim *claim, const struct head *found)
 {
     if (claim->has_lost_head) { /* written since, though its acknowledgement was lost */
@@ -203,6 +222,7 @@ static void meet_own(struct claim *claim, const struct head *found)
         claim->cursor->head = found->place;
         claim_rewind(claim, "the hub has lost states");
     } else if (found->place > claim->cursor->head) {
+        look_for_twin(claim, found);
         claim->cursor->head = found->place;    /* written before the last stop, or by `take` */
         if (found->seq < claim->cursor->seq) { /* after a rewind that the file does not have */
             claim->cursor->seq = found->seq;
@@ -260,7 +280,9 @@ static void take_success(struct claim *claim, uint64_t place)
     claim->cursor->head = place;
     claim->has_lost_head = false;
     claim->accepted_at_ms = uv_now(claim->timer.loop);
-    claim->error[0] = '\0';
+    claim->sent_first_ms = 0;
+    claim->twin_heads -= claim->twin_heads > 0 ? 1 : 0;
+    (void)snprintf(claim->error, sizeof(claim->error), "%s", claim->twin_heads > 0 ? has_twin : "");
     if (claim->owes_rewind && !claim->is_behind) {
         claim_rewind(claim, lost_head);
     }

@@ -199,6 +199,9 @@ struct claim {
     unsigned looks;       /* at heads that are older than refused_for, since the refusal */
     uint64_t interval_ms;
     uint64_t accepted_at_ms; /* uv_now of the last head; 0: none */
+    int64_t sent_first_ms;   /* the times of the heads written since then, by hearsayd's clock */
+    int64_t sent_last_ms;
+    unsigned twin_heads; /* above 0: a copy of this store writes heads, too */
     uint64_t rewinds;
     uint64_t failures; /* heads that the hub did not store, ever */
     bool is_behind;    /* since the last rewind not all was published */

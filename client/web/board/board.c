@@ -589,8 +589,8 @@ static void on_retry(uv_timer_t *timer)
 static void say_away(struct board *board, const struct hearsay_error *why)
 {
     if (!board->has_said_away) {
-        log_warning("nothing is served until hearsayd answers at %s: %s", board->options.server,
-                    why->sentence);
+        log_warning("no message is taken, and pages are old, until hearsayd answers at %s: %s",
+                    board->options.server, why->sentence);
         board->has_said_away = true;
     }
 }

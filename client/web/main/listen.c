@@ -52,7 +52,9 @@ static int report_failure(const struct web_config_listener *place, int rc, char 
     if (place->is_unix && unit_hint_of_file(place->path, rc, hint)[0] != '\0') {
         remedy = hint;
     } else if (place->is_unix && rc == EACCES) {
-        remedy = "; not permitted to this user: choose another path";
+        remedy =
+            "; its directory belongs to somebody else: `chown` it to the page's user, or choose "
+            "another path";
     }
     web_listener_print(place, text);
     return reason_set(out_reason, "cannot listen on %s: %s%s", text, strerror(rc), remedy);

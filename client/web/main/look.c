@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/web/main/inner.h"
 
+#include <unistd.h>
+
 #include "client/web/board.h"
 #include "client/web/main/user.h"
 #include "client/web/page.h"
@@ -69,7 +71,11 @@ int look_at_server(const struct web_config *config, char *out_warning, char *out
     out_reason[0] = '\0';
     /* hearsayd would log that it has refused root. */
     if (config->section == WEB_SECTION_WEB && privilege_is_root()) {
-        warn_not_asked(config, "only its `gateway_user` may connect, not root", out_warning);
+        warn_not_asked(config,
+                       access(config->server, F_OK) == 0
+                           ? "only its `gateway_user` may connect, not root"
+                           : "there is no such socket; does hearsayd run, and listen there?",
+                       out_warning);
         return 0;
     }
     hearsay_connect_init(&options);
