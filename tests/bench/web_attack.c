@@ -18,7 +18,6 @@ enum {
     ATTACKER = 0x7ffa0001, /* 127.250.0.1 */
     SLOW_CONNECTIONS = 500,
     REQUEST_CONNECTIONS = 8, /* as many as one address may have by default */
-    REQUESTS_PER_SECOND = 1000,
     REQUEST_BYTES = 512,
     TURN_NS = 1000000
 };

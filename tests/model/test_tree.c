@@ -18,7 +18,7 @@
 #include "tests/reference/check.h"
 #include "tests/reference/engines.h"
 
-enum { MESSAGES_MAX = 70000, WORDS_MAX = 8, PLACES = 60, HOT_BITS = 24, BIT_HASHES = 3 };
+enum { MESSAGES_MAX = 70000, WORDS_MAX = 8, PLACES = 60, HOT_BITS = 24 };
 
 struct message {
     struct index_item item;

@@ -50,7 +50,6 @@ static struct circle *circle;
 static struct {
     uint32_t peers[PEERS];
     uint32_t count;
-    uint32_t waves_seen;
     struct hearsay_query query; /* of the last letter; borrows from query_arena */
     struct arena arena;
     bool is_done;

@@ -317,18 +317,6 @@ void web_live_watch_ends(void)
     watch->events->ended(watch->context);
 }
 
-void web_live_watches_end(void)
-{
-    for (size_t i = 0; i < web_live.watch_count; i++) {
-        struct board_watch *watch = &web_live.watches[i];
-
-        if (!watch->is_over) {
-            watch->is_over = true;
-            watch->events->ended(watch->context);
-        }
-    }
-}
-
 /* --- set-up ----------------------------------------------------------------------------------- */
 
 int web_live_setup(void **state)

@@ -108,9 +108,6 @@ void web_live_watch_begins(void);
 void web_live_watch_matches(void);
 void web_live_watch_ends(void);
 
-/* hearsayd ends all watches. */
-void web_live_watches_end(void);
-
 /* hearsayd answers lists at once from now on; until then lists wait for ever. The list has these
  * messages, as m1, m2 ..., of ids 1, 2 ..., the newest first. Those that were in no list before are
  * deposited now, the last one first and a millisecond between two. */
