@@ -167,7 +167,7 @@ static void refuse_sender(const struct ask *ask, unsigned senders)
  * Otherwise takes no token, sets client->is_over_rate, sends the error RATE_LIMITED and returns
  * false.
  */
-static bool pay(const struct ask *ask)
+static bool pay_tokens(const struct ask *ask)
 {
     struct service *service = ask->service;
     struct sender *payer = requester_payer(ask->client);
@@ -206,7 +206,7 @@ void handler_handle(struct service *service, struct requester *client,
                    "serves");
     } else if (!may_send(client, served->senders)) {
         refuse_sender(&ask, served->senders);
-    } else if (pay(&ask)) {
+    } else if (pay_tokens(&ask)) {
         served->handle(&ask);
     }
 }
