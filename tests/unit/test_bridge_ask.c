@@ -11,10 +11,6 @@
 #include "tests/lib/plain_request.h"
 #include "tests/lib/rng.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { BITS = 512, WORDS = BITS / 64, BYTES = BITS / 8 };
 #define PROFILE "v2:512/4"
 

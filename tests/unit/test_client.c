@@ -2,7 +2,6 @@
 /* libhearsay against a server that a test scripts, over a socket. */
 #include <fcntl.h>
 #include <poll.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

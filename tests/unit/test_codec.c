@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is sent is what is read, and what is wrong is named. test_fields.c has the values of all
  * fields, test_codec_faults.c the rest. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "proto/codec/codec.h"
 #include "tests/lib/check.h"
 #include "tests/lib/wire_fixture.h"

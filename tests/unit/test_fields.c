@@ -4,8 +4,6 @@
  * their bytes as they were, and the sizes that are made from the schema are those of the bytes. A
  * field that the generator forgets is a failure here.
  */
-#include <string.h>
-
 #include "core/base/alloc.h"
 #include "proto/codec/codec.h"
 #include "proto/codec/inner.h"

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What bridges say to one another: bytes as protobuf has them, and what is wrong is refused by name.
- * That all fields come back is in test_fields.c. */
-#include "core/base/alloc.h"
+/* What bridges say to one another: bytes as protobuf has them, and what is wrong is refused by
+ * name. That all fields come back is in test_fields.c. */
 #include "proto/codec/letter.h"
 #include "tests/lib/check.h"
 #include "tests/lib/wire_fixture.h"
-
-#include <string.h>
 
 static const uint8_t id[LIMIT_ID_BYTES] = {1, 2, 3};
 

@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/web_live_fixture.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "client/web/live_inner.h"
 #include "tests/lib/check.h"
 

@@ -7,10 +7,6 @@
 
 #include "client/web/live.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 enum {
     WEB_LIVE_VIEWS = 64,
     WEB_LIVE_STREAMS_MAX = 300,

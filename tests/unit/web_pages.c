@@ -2,7 +2,6 @@
 #include "tests/unit/web_pages.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #define PAGES_NOW_MS INT64_C(1795345214150)
 #define PAGES_MIN_MS INT64_C(60000)
