@@ -9,6 +9,7 @@
 
 #include "client/context/build.h"
 #include "client/fail.h"
+#include "core/base/label.h"
 
 /* Bits of longitude and of latitude that are computed: those of the finest cell. */
 enum { HALVINGS = 5 * CONTEXT_GEOHASH_FINE / 2 };
@@ -33,7 +34,6 @@ static uint32_t geohash_halve(double value, double low, double high)
 
 static void write_cell(uint32_t column, uint32_t row, int length, char *out)
 {
-    static const char digits[] = "0123456789bcdefghjkmnpqrstuvwxyz";
     int columns_left = (5 * length + 1) / 2;
     int rows_left = 5 * length / 2;
     for (int i = 0; i < length; i++) {
@@ -43,7 +43,7 @@ static void write_cell(uint32_t column, uint32_t row, int length, char *out)
             uint32_t next = across ? column >> --columns_left : row >> --rows_left;
             digit = digit << 1 | (next & 1);
         }
-        out[i] = digits[digit];
+        out[i] = label_geohash_digits[digit];
     }
     out[length] = '\0';
 }

@@ -6,6 +6,8 @@
 
 #include "core/base/character.h"
 
+const char label_geohash_digits[] = "0123456789bcdefghjkmnpqrstuvwxyz";
+
 /*
  * Each row has a range of first bytes of UTF-8 characters, the range of the second byte, and the
  * length of the characters in bytes (RFC 3629, section 4). Together the ranges leave out overlong

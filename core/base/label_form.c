@@ -68,13 +68,12 @@ static bool wifi_form(const char *value, char *out)
 
 static bool geo_form(const char *value, char *out)
 {
-    static const char digits[] = "0123456789bcdefghjkmnpqrstuvwxyz";
     size_t length = strlen(value);
     bool is_right = length >= 6 && length <= 8;
 
     for (size_t i = 0; i < length; i++) {
         out[i] = lower_of(value[i]);
-        is_right = is_right && memchr(digits, out[i], strlen(digits)) != NULL;
+        is_right = is_right && strchr(label_geohash_digits, out[i]) != NULL;
     }
     out[length] = '\0';
     return is_right;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/base/label.h"
 #include "core/filter/bloom.h"
 #include "core/profile/inner.h"
 
@@ -77,16 +78,11 @@ static bool is_hour(const char *value)
     return true;
 }
 
-/*
- * Returns whether PROFILE_GEOHASH_BYTES characters are digits of a geohash: 0-9 and b-z without i,
- * l and o (Niemeyer 2008).
- */
+/* Returns whether PROFILE_GEOHASH_BYTES characters are digits of a geohash. */
 static bool is_geohash(const char *value)
 {
-    static const char digits[] = "0123456789bcdefghjkmnpqrstuvwxyz";
-
     for (size_t i = 0; i < PROFILE_GEOHASH_BYTES; i++) {
-        if (memchr(digits, value[i], sizeof(digits) - 1) == NULL) {
+        if (value[i] == '\0' || strchr(label_geohash_digits, value[i]) == NULL) {
             return false;
         }
     }

@@ -7,9 +7,9 @@
 
 /* --- defaults --------------------------------------------------------------------------------- */
 
-void config_defaults(struct config *out_config)
+void config_defaults(void *out_config)
 {
-    memset(out_config, 0, sizeof(*out_config));
+    memset(out_config, 0, sizeof(struct config));
     settings_put_defaults(&config_table, CONFIG_SECTION_DAEMON, out_config);
     settings_put_defaults(&config_table, CONFIG_SECTION_LIMITS, out_config);
 }
@@ -122,8 +122,10 @@ int config_set(struct config *config, const char *name, const char *section, con
 
 /* --- printing --------------------------------------------------------------------------------- */
 
-void config_print(const struct config *config, FILE *out)
+void config_print(const void *printed, FILE *out)
 {
+    const struct config *config = printed;
+
     settings_print_section(&config_table, CONFIG_SECTION_DAEMON, NULL, config, out);
     (void)fputc('\n', out);
     settings_print_section(&config_table, CONFIG_SECTION_LIMITS, NULL, config, out);

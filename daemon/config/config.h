@@ -144,8 +144,9 @@ struct config {
 };
 
 /* Sets the default of each number and each choice of [daemon] and [limits]. All other bytes are 0:
- * there is no host and no listener yet. */
-void config_defaults(struct config *out_config);
+ * there is no host and no listener yet. `out_config` is a struct config, as that of config_print.
+ */
+void config_defaults(void *out_config);
 
 /*
  * Adds a host with the defaults of [host NAME]. The caller has checked the name, and that there are
@@ -246,4 +247,4 @@ int config_check_reload(const struct config *running, const struct config *fresh
  * the same values, except for a path that is too long for a line of a file: such a path is written
  * as a comment. Default listeners may be comments, because config_finish adds them again.
  */
-void config_print(const struct config *config, FILE *out);
+void config_print(const void *config, FILE *out);

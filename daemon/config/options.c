@@ -43,11 +43,6 @@ static int set_default_data(struct config *config, char *out_reason)
 
 /* --- the program ------------------------------------------------------------------------------ */
 
-static void set_defaults(void *config)
-{
-    config_defaults(config);
-}
-
 static void clear_listeners(void *config)
 {
     ((struct config *)config)->listener_count = 0;
@@ -58,11 +53,6 @@ static int finish_config(void *config, char *out_reason)
     int rc = set_default_data(config, out_reason);
 
     return rc == 0 ? config_finish(config, out_reason) : rc;
-}
-
-static void print_config(const void *config, FILE *out)
-{
-    config_print(config, out);
 }
 
 static const struct settings_option rows[] = {
@@ -125,9 +115,9 @@ const struct settings_program options_program = {
                "# hearsayd.conf: every key at its default; see hearsayd.conf(5).\n",
     .config_bytes = sizeof(struct config),
     .section = CONFIG_SECTION_DAEMON,
-    .defaults = set_defaults,
+    .defaults = config_defaults,
     .enter = config_enter,
     .clear = clear_listeners,
     .finish = finish_config,
-    .print = print_config,
+    .print = config_print,
 };

@@ -8,11 +8,11 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "daemon/config/options.h"
 #include "daemon/net/loop.h"
+#include "daemon/system/file.h"
 
 enum {
     /* Maximum number of connections that the kernel keeps while they wait to be accepted, unless
@@ -197,27 +197,6 @@ static int bind_tcp(struct listener *listener, const struct config_listener *con
 
 /* --- Unix ------------------------------------------------------------------------------------- */
 
-/* Removes a socket file that no process listens on: a killed daemon leaves such a file. Returns
- * whether the file was removed. */
-static bool remove_stale(const char *path)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-    struct stat status;
-
-    if (lstat(path, &status) != 0 || !S_ISSOCK(status.st_mode)) {
-        return false;
-    }
-    int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (descriptor < 0) {
-        return false;
-    }
-    memcpy(address.sun_path, path, strlen(path) + 1); /* config bounds its length */
-    bool refused = connect(descriptor, (const struct sockaddr *)&address, sizeof(address)) != 0 &&
-                   errno == ECONNREFUSED;
-    (void)close(descriptor);
-    return refused && unlink(path) == 0;
-}
-
 /* Whether the directory of the path is missing. libuv returns EACCES for a missing directory and
  * for missing rights. */
 static bool is_without_directory(const char *path)
@@ -266,7 +245,7 @@ static int bind_unix(struct listener *listener, const struct config_listener *co
     listener->is_open = true;
     mode_t mask = umask(0177); /* for the owner and root only */
     rc = uv_pipe_bind(&listener->uv.pipe, config->path);
-    if (rc == UV_EADDRINUSE && remove_stale(config->path)) {
+    if (rc == UV_EADDRINUSE && file_remove_stale_socket(config->path)) {
         rc = uv_pipe_bind(&listener->uv.pipe, config->path);
     }
     (void)umask(mask);

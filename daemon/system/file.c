@@ -4,6 +4,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 ssize_t file_read_all(int fd, char *buffer, size_t room)
@@ -43,4 +46,23 @@ ssize_t file_read(const char *path, char *buffer, size_t room)
     ssize_t length = file_read_all(fd, buffer, room);
     (void)close(fd); /* it was only read */
     return length;
+}
+
+bool file_remove_stale_socket(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct stat status;
+
+    if (lstat(path, &status) != 0 || !S_ISSOCK(status.st_mode)) {
+        return false;
+    }
+    int descriptor = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (descriptor < 0) {
+        return false;
+    }
+    memcpy(address.sun_path, path, strlen(path) + 1); /* the configuration bounds its length */
+    bool refused = connect(descriptor, (const struct sockaddr *)&address, sizeof(address)) != 0 &&
+                   errno == ECONNREFUSED;
+    (void)close(descriptor);
+    return refused && unlink(path) == 0;
 }

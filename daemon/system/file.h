@@ -14,6 +14,10 @@ ssize_t file_read_all(int fd, char *buffer, size_t room);
  * bytes, or -errno. */
 ssize_t file_read(const char *path, char *buffer, size_t room);
 
+/* Removes a Unix socket that no process listens on: a killed program leaves such a file. Returns
+ * whether it was removed. `path` fits a struct sockaddr_un. */
+bool file_remove_stale_socket(const char *path);
+
 /* --- streams ---------------------------------------------------------------------------------- */
 
 /* The standard streams of a program. */

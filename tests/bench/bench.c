@@ -2,7 +2,6 @@
 #include "tests/bench/bench.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>

@@ -6,9 +6,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "core/bits/bits.h"
 #include "core/index/index.h"
 #include "tests/bench/options.h"

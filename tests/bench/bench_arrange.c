@@ -14,13 +14,10 @@
 
 #include <uv.h>
 
-#include "core/index/index.h"
 #include "core/index/inner.h"
 #include "daemon/host/arrange.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/filters.h"
-#include "tests/bench/options.h"
-#include "tests/bench/report.h"
 #include "tests/bench/stats.h"
 #include "tests/reference/engines.h"
 

@@ -11,7 +11,6 @@
 
 #include "core/base/popcount.h"
 #include "core/filter/bloom.h"
-#include "core/profile/phi.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/defaults.h"
 #include "tests/bench/filters.h"

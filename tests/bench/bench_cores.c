@@ -5,11 +5,9 @@
  * the other core for itself while the first daemon works, and shares the two cores with the second.
  */
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/filter/bloom.h"
-#include "tests/bench/bench.h"
 #include "tests/bench/defaults.h"
 #include "tests/bench/filters.h"
 #include "tests/bench/stage.h"

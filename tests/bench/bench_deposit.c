@@ -4,8 +4,6 @@
  * All sides take turns, each time with a new database. Then what the changes for copies cost: the
  * store in this process, with and without them, in turns.
  */
-#include <stdio.h>
-
 #include "tests/bench/alone.h"
 #include "tests/bench/deposit_store.h"
 #include "tests/bench/stage.h"

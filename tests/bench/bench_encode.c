@@ -3,7 +3,6 @@
  * encode: the time to make the filter of a context of 30 labels, beside the time for the hashes of
  * these labels alone. All sides take turns over the same 1,000 contexts.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

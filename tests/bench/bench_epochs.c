@@ -6,18 +6,14 @@
  * for each epoch, keyed in the same way. The one tree has the plain labels. The answers are
  * compared with the answers of lists.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "client/context/context.h"
 #include "core/filter/bloom.h"
-#include "core/index/engine.h"
-#include "core/index/index.h"
 #include "proto/limits.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/filters.h"
-#include "tests/bench/options.h"
 #include "tests/bench/stats.h"
 #include "tests/reference/engines.h"
 

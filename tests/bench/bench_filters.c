@@ -3,14 +3,11 @@
  * filters: the costs of the filters beside the index: the summary of a host, the ids that a reader
  * has seen, and the recent contexts of a client. The figures are in docs/filters.md.
  */
-#include <stdio.h>
 #include <string.h>
 
 #include "core/filter/bloom.h"
 #include "core/filter/counting.h"
-#include "core/filter/scalable.h"
 #include "core/filter/sizing.h"
-#include "core/profile/profile.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/stats.h"
 #include "tests/bench/workload.h"

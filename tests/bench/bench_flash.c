@@ -6,13 +6,11 @@
  * times, with a checkpoint each time.
  */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "daemon/store/thread/sqlite.h"
-#include "tests/bench/bench.h"
 #include "tests/bench/flash_device.h"
 #include "tests/bench/stats.h"
 #include "tests/bench/workload.h"

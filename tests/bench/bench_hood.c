@@ -4,7 +4,6 @@
  * decides by the groups of core/summary/; and what groups and bounds cost. Everything runs in this
  * process: there is no network. Every answer is compared with brute force over all messages.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>

@@ -4,7 +4,6 @@
  * ids, which the index needs anyway, with the memory of the filter. Measures how much deposits of
  * new ids read from the database, with and without marks of withdrawn messages.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +15,6 @@
 #include "daemon/store/log.h"
 #include "daemon/store/ops.h"
 #include "daemon/store/schema.h"
-#include "tests/bench/bench.h"
 #include "tests/bench/child.h"
 #include "tests/bench/stats.h"
 #include "tests/bench/workload.h"

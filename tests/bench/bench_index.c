@@ -8,16 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/bits/bits.h"
 #include "core/filter/bloom.h"
-#include "core/index/engine.h"
-#include "core/index/index.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/defaults.h"
-#include "tests/bench/filters.h"
 #include "tests/bench/index_options.h"
 #include "tests/bench/index_plot.h"
-#include "tests/bench/options.h"
 #include "tests/bench/stats.h"
 #include "tests/reference/engines.h"
 

@@ -5,13 +5,10 @@
  * union with a joint section still claims a wrong pair, how much of a tree a query with `contains`
  * reads, and how many wrong messages it finds.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/filter/bloom.h"
-#include "core/index/engine.h"
-#include "core/index/index.h"
 #include "core/profile/encode.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/filters.h"

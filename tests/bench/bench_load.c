@@ -5,15 +5,10 @@
  * due. Also measures memory, descriptors and storage. With attackers, the same load runs several
  * times in one run, with and without an attack, so that the effect of the attackers is a ratio.
  */
-#include <stdio.h>
 #include <string.h>
 
-#include "tests/bench/bench.h"
 #include "tests/bench/load_attack.h"
-#include "tests/bench/load_client.h"
 #include "tests/bench/load_report.h"
-#include "tests/bench/load_watch.h"
-#include "tests/bench/options.h"
 #include "tests/bench/plot.h"
 #include "tests/bench/stage.h"
 

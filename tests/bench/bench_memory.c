@@ -3,8 +3,6 @@
  * memory: the resident memory of a stored message, measured in the daemon's process before and
  * after, and with the same parts in this process.
  */
-#include <stdio.h>
-
 #include "daemon/config/config.h"
 #include "tests/bench/alone.h"
 #include "tests/bench/memory_map.h"

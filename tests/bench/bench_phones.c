@@ -5,11 +5,9 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "tests/bench/bench.h"
-#include "tests/bench/options.h"
 #include "tests/bench/phones.h"
 
 struct phones_options {

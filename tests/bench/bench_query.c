@@ -5,7 +5,6 @@
  * take turns. The client is the same for both: first libhearsay, which programs use, and then a raw
  * client that does as little as possible, so that the figures show the servers.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

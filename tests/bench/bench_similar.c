@@ -4,14 +4,11 @@
  * processor time, beside 1,000 queries for the k nearest of the same index. Once with the messages
  * of a workload, and once with some of them and a flood of equal messages. Both take turns.
  */
-#include <stdio.h>
-
 #include "core/index/similar.h"
 #include "core/tree/engine.h"
 #include "daemon/host/arrange.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/filters.h"
-#include "tests/bench/options.h"
 #include "tests/bench/stats.h"
 
 enum { QUERIES = 1000, ROUNDS = 5, K = 10, GROUPS = 100, WORK = 1 << 15 };

@@ -5,7 +5,6 @@
  * round has the database in the system's cache; the second round does not.
  */
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

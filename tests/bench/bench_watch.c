@@ -15,13 +15,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/bits/bits.h"
-#include "core/index/engine.h"
-#include "core/index/index.h"
 #include "core/standing/inner.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/filters.h"
-#include "tests/bench/options.h"
 #include "tests/bench/stats.h"
 #include "tests/reference/engines.h"
 

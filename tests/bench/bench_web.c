@@ -6,15 +6,12 @@
  */
 #include <inttypes.h>
 #include <sched.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "tests/bench/bench.h"
 #include "tests/bench/load_attack.h"
 #include "tests/bench/memory_map.h"
-#include "tests/bench/options.h"
 #include "tests/bench/phones.h"
 #include "tests/bench/stats.h"
 #include "tests/bench/web_attack.h"

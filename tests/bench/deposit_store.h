@@ -5,8 +5,6 @@
  */
 #pragma once
 
-#include <stddef.h>
-
 #include "tests/bench/bench.h"
 
 /* The kinds of deposits that are measured. */

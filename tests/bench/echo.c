@@ -2,7 +2,6 @@
 #include "tests/bench/echo.h"
 
 #include <signal.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -8,7 +8,6 @@
 
 #include "core/filter/bloom.h"
 #include "tests/bench/bench.h"
-#include "tests/bench/maker.h"
 #include "tests/bench/people.h"
 
 enum {

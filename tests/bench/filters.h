@@ -20,12 +20,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "core/index/index.h"
-#include "core/profile/profile.h"
 #include "tests/bench/options.h"
 #include "tests/lib/plain_query.h"
 

@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <linux/loop.h>
 #include <spawn.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>

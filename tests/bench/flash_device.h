@@ -5,8 +5,6 @@
  */
 #pragma once
 
-#include <stdint.h>
-
 #include "tests/bench/child.h"
 
 struct flash_device {

@@ -8,11 +8,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "core/profile/profile.h"
 #include "tests/bench/filters.h"
 
 /* What a set of contexts is made of. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/bench/index_options.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "tests/bench/bench.h"

@@ -2,14 +2,8 @@
 /* index_options: the command line of hearsay-bench index. */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "core/index/engine.h"
-#include "core/profile/profile.h"
 #include "tests/bench/filters.h"
-#include "tests/bench/options.h"
 
 enum { INDEX_ENGINES_MAX = 4 };
 

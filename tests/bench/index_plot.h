@@ -5,8 +5,6 @@
  */
 #pragma once
 
-#include <stddef.h>
-
 #include "tests/bench/plot.h"
 
 struct index_plot {

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/bench/library.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/bench/bench.h"
 #include "tests/bench/stats.h"
-#include "tests/bench/workload.h"
 
 enum { CONNECT_MS = 10 * 1000 };
 

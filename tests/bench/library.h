@@ -5,9 +5,6 @@
  */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "client/hearsay.h"
 #include "tests/bench/peer.h"
 

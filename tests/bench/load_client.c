@@ -10,14 +10,12 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "proto/bytes.h"
 #include "proto/codec/codec.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/filters.h"
 #include "tests/bench/load_standing.h"
 #include "tests/bench/peer.h"
 #include "tests/bench/stats.h"
-#include "tests/bench/workload.h"
 
 enum {
     IN_FLIGHT_MAX = 1 << 18, /* a power of two; more than these are not told apart */

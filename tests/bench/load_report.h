@@ -2,8 +2,6 @@
 /* load_report: writes the figures of `hearsay-bench load`, as text or as one JSON object a line. */
 #pragma once
 
-#include <stdbool.h>
-
 #include "tests/bench/load_client.h"
 #include "tests/bench/load_watch.h"
 

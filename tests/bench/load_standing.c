@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "core/filter/bloom.h"
-#include "core/filter/distance.h"
 #include "proto/codec/codec.h"
 #include "tests/bench/bench.h"
 

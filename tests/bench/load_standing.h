@@ -6,9 +6,6 @@
  */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "tests/bench/workload.h"
 
 enum { LOAD_STANDING_DISTANCE_PPM = 800000 }; /* of contexts of the same place, nearly always */

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "tests/bench/bench.h"
-#include "tests/bench/options.h"
 
 enum { EXIT_USAGE = 2, PATH_BYTES = 4096, PROGRAMS_MAX = 4 };
 

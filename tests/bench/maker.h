@@ -5,9 +5,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stdint.h>
-
 #include "core/profile/encode.h"
 #include "tests/bench/filters.h"
 

@@ -2,7 +2,6 @@
 #include "tests/bench/memory_map.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "tests/bench/bench.h"

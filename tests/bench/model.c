@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/bench/model.h"
 
-#include <stdint.h>
 #include <string.h>
 
-#include "core/bits/bits.h"
 #include "core/filter/bloom.h"
-#include "core/index/index.h"
 #include "core/tree/engine.h"
 #include "daemon/host/cache.h"
 #include "tests/bench/bench.h"

@@ -6,12 +6,8 @@
  */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "proto/arena.h"
 #include "proto/frame.h"
-#include "proto/msg.h"
 #include "tests/bench/workload.h"
 
 enum { PEER_MAX = 64 };

@@ -8,13 +8,11 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
 #include "daemon/limits/metrics.h"
 
-enum { PHONES_MAX = 8000, PHONES_PLACES_MAX = 250, PHONES_NAME_BYTES = 128, PHONES_TEXT_MAX = 400 };
+enum { PHONES_MAX = 8000, PHONES_PLACES_MAX = 250, PHONES_NAME_BYTES = 128 };
 
 struct phones_plan {
     uint16_t port;
@@ -28,7 +26,7 @@ struct phones_plan {
     double pages_per_second;    /* that are opened again, by phones in turn */
     double deposits_per_second;
     double roams_per_minute; /* phones that go to another place */
-    uint32_t text_bytes;     /* of a message, at most PHONES_TEXT_MAX; fewer than 24: 24 */
+    uint32_t text_bytes;     /* of a message, at most 400; fewer than 24: 24 */
     uint64_t seed;
     FILE *acknowledged; /* receives the id of each message that was acknowledged; NULL: none */
 };

@@ -5,9 +5,6 @@
  */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "core/index/engine.h"
 
 /* Returns the sum of many words, computed with the widest registers of the machine. */

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <sched.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -18,7 +17,6 @@ enum {
     ATTACKER = 0x7ffa0001, /* 127.250.0.1 */
     SLOW_CONNECTIONS = 500,
     REQUEST_CONNECTIONS = 8, /* as many as one address may have by default */
-    REQUESTS_PER_SECOND = 1000,
     REQUEST_BYTES = 512,
     TURN_NS = 1000000
 };

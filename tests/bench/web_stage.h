@@ -2,8 +2,6 @@
 /* web_stage: a hearsayd with a hearsay-web in front, each a process of its own on loopback. */
 #pragma once
 
-#include <stdint.h>
-
 #include "tests/bench/child.h"
 
 struct web_stage_options {

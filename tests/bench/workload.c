@@ -2,9 +2,7 @@
 #include "tests/bench/workload.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "core/filter/bloom.h"
 #include "core/profile/encode.h"

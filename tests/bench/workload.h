@@ -8,9 +8,6 @@
  */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "core/index/index.h"
 #include "core/profile/profile.h"
 #include "proto/bytes.h"

@@ -3,11 +3,8 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 
-#include "daemon/net/server.h"
 #include "proto/codec/codec.h"
 #include "tests/count/count.h"
 #include "tests/count/count_store.h"

@@ -7,9 +7,6 @@
  */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "daemon/net/server.h"
 #include "proto/bytes.h"
 #include "tests/lib/fake_clock.h"

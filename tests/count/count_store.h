@@ -6,8 +6,6 @@
  */
 #pragma once
 
-#include <stddef.h>
-
 #include "daemon/store/persist.h"
 
 /* Opens or creates DIRECTORY/messages.db. The directory is borrowed until the close. */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/count/requests.h"
 
-#include <string.h>
-
 #include "core/filter/bloom.h"
 #include "proto/codec/codec.h"
 #include "tests/bench/defaults.h"

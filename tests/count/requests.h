@@ -2,9 +2,6 @@
 /* requests: made-up messages, and the frames that deposit them or ask for the nearest. */
 #pragma once
 
-#include <stddef.h>
-#include <stdint.h>
-
 #include "daemon/store/persist.h"
 #include "proto/bytes.h"
 #include "tests/bench/filters.h"

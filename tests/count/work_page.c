@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The work page: hearsay-web writes the list of 20 messages as HTML. */
-#include <string.h>
-
-#include "client/web/page.h"
 #include "tests/count/count.h"
 #include "tests/unit/web_pages.h"
 

@@ -5,7 +5,6 @@
  * some minutes after the messages were left.
  */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "tests/bench/defaults.h"
@@ -13,7 +12,6 @@
 #include "tests/count/count_server.h"
 #include "tests/count/count_store.h"
 #include "tests/count/requests.h"
-#include "tests/lib/plain_query.h"
 #include "tests/reference/engines.h"
 
 /*

@@ -4,7 +4,6 @@
  * the bytes that go out. start: opening, checking and loading a database.
  */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "tests/count/count.h"

@@ -6,8 +6,6 @@
  */
 #pragma once
 
-#include "daemon/net/server.h"
-#include "tests/lib/loop_fixture.h"
 #include "tests/lib/server_fixture.h"
 
 enum {

@@ -5,9 +5,6 @@
  * acknowledged is there; sent once more it changes nothing; and after a failure the same request
  * brings all that it has.
  */
-#include <string.h>
-
-#include "daemon/config/options.h"
 #include "proto/codec/codec.h"
 #include "tests/fault/daemon_faults.h"
 #include "tests/lib/check.h"

@@ -5,8 +5,6 @@
  * saw, whenever it was dropped. It is told of every message once, in order.
  * tests/fault/test_watch.c is about memory alone, with deposits that come meanwhile.
  */
-#include <string.h>
-
 #include "daemon/watch/watch.h"
 #include "tests/fault/daemon_faults.h"
 #include "tests/lib/check.h"

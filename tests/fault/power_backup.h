@@ -6,11 +6,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include "daemon/store/persist.h"
 #include "tests/lib/rng.h"
 #include "tests/lib/store_fixture.h"
 

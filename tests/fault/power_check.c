@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/fault/power_check.h"
 
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "daemon/host/service.h"

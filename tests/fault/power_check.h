@@ -6,11 +6,7 @@
  */
 #pragma once
 
-#include <stdbool.h>
-
-#include "tests/fault/power_backup.h"
 #include "tests/fault/power_work.h"
-#include "tests/lib/store_fixture.h"
 
 /* A store that was opened after a cut, as a service sees it. */
 struct power_proof {

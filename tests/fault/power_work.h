@@ -8,14 +8,9 @@
 #pragma once
 
 #include <pthread.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include "tests/fault/power_backup.h"
 #include "tests/lib/power_vfs.h"
-#include "tests/lib/rng.h"
-#include "tests/lib/store_fixture.h"
 
 enum {
     POWER_OPERATIONS_MAX = 480, /* in one work */

@@ -2,13 +2,8 @@
 /*
  * An index without memory: whatever fails changes nothing, loses nothing, and works later.
  */
-#include "core/index/index.h"
-
-#include <string.h>
-
 #include "core/base/err.h"
 #include "core/filter/bloom.h"
-#include "core/index/engine.h"
 #include "core/tree/inner.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"

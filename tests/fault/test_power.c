@@ -10,21 +10,10 @@
  * HEARSAY_POWER_CUTS in the environment: how many cuts. HEARSAY_SEED: as in rng.h. HEARSAY_TEST: a
  * pattern of the names of the tests to be run.
  */
-#include "daemon/store/thread/sqlite.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "daemon/system/log.h"
-#include "tests/fault/power_backup.h"
 #include "tests/fault/power_check.h"
-#include "tests/fault/power_work.h"
 #include "tests/lib/check.h"
 #include "tests/lib/pass_vfs.h"
-#include "tests/lib/power_vfs.h"
-#include "tests/lib/rng.h"
-#include "tests/lib/store_fixture.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { CUTS = 250, STEP_RESTORES = 1 };

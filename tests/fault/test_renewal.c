@@ -4,14 +4,8 @@
  * and go and a search under way in each phase: the index has what was put into it, holds as much
  * memory as it says, answers as a list does, and the next renewal succeeds.
  */
-#include "core/index/index.h"
-
-#include <stdio.h>
-#include <string.h>
-
 #include "core/base/err.h"
 #include "core/filter/bloom.h"
-#include "core/index/engine.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/plain_query.h"

@@ -11,7 +11,6 @@
  */
 #include <poll.h>
 #include <signal.h>
-#include <string.h>
 
 #include "daemon/watch/watch.h"
 #include "tests/lib/check.h"

@@ -10,11 +10,9 @@
  * messages in the end; and nothing is left of anybody who left (server_fixture_free).
  */
 #include <signal.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "core/filter/bloom.h"
-#include "daemon/net/session.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/lib/host_count.h"
 #include "tests/lib/keep_alloc.h"

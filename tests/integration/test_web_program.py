@@ -68,6 +68,7 @@ def test_reload_and_refusal(make_web):
     ("listen = /run/x.sock", "proxied"),
     ("listen = /run/x.sock proxied freebind", "freebind is for addresses, not for a Unix socket"),
     ("name = Hearsay.lan", "letters a-z"),
+    ("host = -bar", "inner hyphens, such as"),
     ("language = sv", "auto, en, de, fr or ar"),
     ("wifi_ssid = a\nwifi_password = short", "8 to 63"),
     ("wifi_password = long enough", "wifi_ssid"),

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * check: cmocka, with what it wants to be included before it, and tests that are named where they
- * are written. A program whose tests need nothing beforehand has no main of its own.
+ * check: cmocka, with what it wants to be included before it, the headers of C that most tests use,
+ * and tests that are named where they are written. A program whose tests need nothing beforehand
+ * has no main of its own.
  */
 #pragma once
 
 /* clang-format off */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <cmocka.h>
 /* clang-format on */
 

@@ -7,9 +7,6 @@
 
 #include "core/base/alloc.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-
 struct fail_alloc {
     struct alloc alloc;  /* hand this to others */
     size_t fail_at;      /* the request that fails, counted from 1; 0: none */

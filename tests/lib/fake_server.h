@@ -13,8 +13,6 @@
 #include "proto/msg.h"
 
 #include <pthread.h>
-#include <stdbool.h>
-#include <stddef.h>
 
 /* One connection, as a script sees it. */
 struct fake_peer {

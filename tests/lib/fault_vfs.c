@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <pthread.h>
-#include <stddef.h>
 
 #include "tests/lib/pass_vfs.h"
 

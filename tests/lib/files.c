@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/lib/files.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-
 #include "tests/lib/check.h"
 
 struct files_bytes files_read(const char *path)

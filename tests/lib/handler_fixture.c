@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/lib/handler_fixture.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "daemon/watch/watch.h"
 #include "proto/codec/codec.h"
 #include "tests/lib/check.h"

@@ -8,10 +8,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "tests/lib/power_vfs.h"
 
 enum { POWER_PATH_BYTES = 512, POWER_NAMES_MAX = 64 };

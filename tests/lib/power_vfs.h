@@ -23,7 +23,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "tests/lib/rng.h"

@@ -2,8 +2,6 @@
 /* profile_of: the profile of a text, which must be right. */
 #pragma once
 
-#include <string.h>
-
 #include "core/profile/profile.h"
 #include "tests/lib/check.h"
 

@@ -3,11 +3,7 @@
 
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include "daemon/net/server.h"
 #include "daemon/system/list.h"
 #include "tests/lib/check.h"
 #include "tests/lib/keep_alloc.h"

@@ -7,9 +7,6 @@
 #include "tests/lib/pass_vfs.h"
 
 #include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static unsigned done_count;

@@ -8,9 +8,6 @@
 #include "proto/bytes.h"
 #include "proto/msg.h"
 
-#include <stddef.h>
-#include <stdint.h>
-
 /* Fields, appended to `out`. Memory running out ends the test. */
 void wire_put_varint(struct bytes *out, uint64_t value);
 void wire_put_tag(struct bytes *out, uint32_t field, uint32_t wire_type);

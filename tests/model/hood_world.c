@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/model/hood_world.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/filter/bloom.h"
-#include "tests/lib/check.h"
 #include "tests/lib/profile_of.h"
 
 /* --- the world -------------------------------------------------------------------------------- */

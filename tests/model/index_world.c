@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/model/index_world.h"
 
-#include <string.h>
-
 #include "core/filter/bloom.h"
-#include "core/index/engine.h"
 #include "tests/lib/check.h"
 #include "tests/model/some_metric.h"
 #include "tests/reference/check.h"

@@ -6,13 +6,8 @@
  * were arranged, got more messages and lost some; each table of kernels in turn. (test_phi.c has
  * groups without a tree, and tries all numbers of small sections.)
  */
-#include <stdio.h>
-#include <string.h>
-
 #include "core/filter/bloom.h"
-#include "core/profile/phi.h"
 #include "core/tree/walk.h"
-#include "tests/lib/check.h"
 #include "tests/lib/profile_of.h"
 #include "tests/lib/rng.h"
 #include "tests/reference/engines.h"

@@ -6,8 +6,6 @@
  */
 #include "core/base/bucket.h"
 
-#include <stdlib.h>
-
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
 

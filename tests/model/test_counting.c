@@ -3,8 +3,6 @@
  * Summaries against plain lists of what is in them, through random comings and goings. The rule:
  * the union is the OR of all filters at all times, and count and range are right.
  */
-#include <string.h>
-
 #include "core/filter/bloom.h"
 #include "core/filter/counting.h"
 #include "tests/lib/check.h"

@@ -8,8 +8,6 @@
 
 #include <math.h>
 #include <sodium.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/base/err.h"
 #include "tests/lib/check.h"

@@ -10,12 +10,6 @@
  * Only the hub and the bridge are simulated; both stores are SQLite's. A bridge with a planted
  * fault is found out, for each of the faults. HEARSAY_FEED_WORLDS: how many worlds.
  */
-#include "daemon/store/thread/sqlite.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/lib/check.h"
 #include "tests/lib/pass_vfs.h"
 #include "tests/lib/rng.h"

@@ -5,15 +5,10 @@
  * time; the two groups that merge are those whose merging costs least; and no message is nearer to
  * a query than the bound of a group that covers it, by either metric.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/base/err.h"
 #include "core/filter/bloom.h"
-#include "core/profile/profile.h"
 #include "core/summary/bound.h"
 #include "core/summary/groups.h"
-#include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/profile_of.h"
 #include "tests/lib/rng.h"

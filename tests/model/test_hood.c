@@ -4,8 +4,6 @@
  * peers, asked or skipped; a skipped peer's summary speaks for all of its messages; what does not
  * answer shows; a lost word is noticed; and a peer that lies changes nothing at other peers.
  */
-#include <string.h>
-
 #include "core/filter/bloom.h"
 #include "tests/lib/check.h"
 #include "tests/model/hood_world.h"

@@ -3,8 +3,6 @@
  * One rule each of searches over peers: ties, times, silent peers, faulty ones, lies, lost words,
  * memory that runs out.
  */
-#include <string.h>
-
 #include "core/base/err.h"
 #include "core/filter/bloom.h"
 #include "tests/lib/check.h"

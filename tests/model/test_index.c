@@ -4,11 +4,6 @@
  * random inserts, removals and searches of all kinds, several of them under way at a time, with
  * messages coming, going and expiring between their steps.
  */
-#include "core/index/index.h"
-
-#include <stdio.h>
-#include <string.h>
-
 #include "tests/lib/check.h"
 #include "tests/model/index_world.h"
 #include "tests/reference/engines.h"

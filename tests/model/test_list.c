@@ -3,10 +3,6 @@
  * The list with so many messages that it has chunks of both sizes: it grows past each of their
  * ends, shrinks again, and answers on the way like a plain array.
  */
-#include <string.h>
-
-#include "core/index/engine.h"
-#include "core/index/index.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/plain_query.h"

@@ -6,9 +6,6 @@
  */
 #include "daemon/store/numbers.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include <sodium.h>
 
 #include "core/index/nearest.h"

@@ -7,13 +7,9 @@
  */
 #include "core/tree/inner.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "core/filter/bloom.h"
 #include "tests/lib/check.h"
 #include "tests/lib/plain_query.h"
-#include "tests/lib/rng.h"
 #include "tests/model/some_metric.h"
 #include "tests/reference/check.h"
 #include "tests/reference/engines.h"

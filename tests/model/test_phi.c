@@ -5,13 +5,9 @@
  */
 #include "core/profile/phi.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "core/bits/bits.h"
 #include "core/filter/bloom.h"
 #include "core/index/engine.h"
-#include "tests/lib/check.h"
 #include "tests/lib/profile_of.h"
 #include "tests/lib/rng.h"
 

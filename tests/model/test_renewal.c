@@ -5,16 +5,10 @@
  * before, meanwhile or after have the list's answer at the moment of their last step. The long part
  * runs in one go here, as on another thread.
  */
-#include "core/index/index.h"
-
-#include <stdio.h>
-#include <string.h>
-
 #include "core/filter/bloom.h"
 #include "core/index/inner.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
-#include "tests/lib/rng.h"
 #include "tests/model/some_metric.h"
 #include "tests/reference/check.h"
 #include "tests/reference/engines.h"

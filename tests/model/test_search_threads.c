@@ -5,18 +5,13 @@
  * moment of its last step. Under TSan the test also shows that a thread never reads what the loop
  * changes.
  */
-#include <stdio.h>
-#include <string.h>
-
 #include <uv.h>
 
 #include "core/filter/bloom.h"
-#include "core/index/index.h"
 #include "daemon/system/container.h"
 #include "daemon/system/read_pool.h"
 #include "tests/lib/check.h"
 #include "tests/lib/plain_query.h"
-#include "tests/lib/rng.h"
 #include "tests/model/some_metric.h"
 #include "tests/reference/check.h"
 #include "tests/reference/engines.h"

@@ -8,15 +8,10 @@
  */
 #include "core/index/similar.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/base/err.h"
 #include "core/filter/bloom.h"
 #include "core/filter/distance.h"
 #include "core/tree/engine.h"
-#include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/profile_of.h"
 #include "tests/lib/rng.h"

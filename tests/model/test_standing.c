@@ -5,13 +5,8 @@
  */
 #include "core/standing/inner.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/filter/bloom.h"
 #include "core/profile/phi.h"
-#include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/profile_of.h"
 #include "tests/lib/rng.h"

@@ -7,18 +7,14 @@
  */
 #include "core/tree/inner.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "core/filter/bloom.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
-#include "tests/lib/rng.h"
 #include "tests/model/some_metric.h"
 #include "tests/reference/check.h"
 #include "tests/reference/engines.h"
 
-enum { MESSAGES_MAX = 70000, WORDS_MAX = 8, PLACES = 60, HOT_BITS = 24, BIT_HASHES = 3 };
+enum { MESSAGES_MAX = 70000, WORDS_MAX = 8, PLACES = 60, HOT_BITS = 24 };
 
 struct message {
     struct index_item item;

@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <string.h>
 
-#include "core/index/index.h"
 #include "core/index/inner.h"
 #include "core/tree/inner.h"
 

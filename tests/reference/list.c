@@ -20,7 +20,6 @@
 
 #include "core/base/err.h"
 #include "core/filter/bloom.h"
-#include "core/index/engine.h"
 #include "core/index/idmap.h"
 #include "tests/reference/check.h"
 #include "tests/reference/engines.h"

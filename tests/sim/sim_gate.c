@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/net/session.h"
 #include "daemon/store/thread/sqlite.h"
 #include "daemon/system/container.h"
 #include "daemon/watch/inner.h"

@@ -9,10 +9,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "daemon/config/config.h"
 #include "daemon/store/persist.h"
 #include "proto/msg.h"

@@ -5,7 +5,6 @@
 #include <netinet/in.h>
 #include <string.h>
 
-#include "core/base/alloc.h"
 #include "daemon/net/loop.h"
 #include "tests/sim/sim_check.h"
 

@@ -7,10 +7,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "daemon/net/transport.h"
 
 /* The network's end of a connection. The client is the world's; the server's is the transport. */

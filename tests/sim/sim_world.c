@@ -2,15 +2,12 @@
 #include "tests/sim/sim_world.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/host/service.h"
 #include "daemon/limits/figures.h"
 #include "daemon/store/database.h"
 #include "daemon/system/list.h"
-#include "daemon/system/log.h"
 #include "daemon/watch/watch.h"
 #include "tests/lib/fake_persist.h"
 #include "tests/lib/loop_fixture.h"

@@ -10,13 +10,11 @@
  * HEARSAY_SIM_WORLDS says how many.
  */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <sodium.h>
 
-#include "daemon/system/log.h"
 #include "tests/sim/sim_random.h"
 #include "tests/sim/sim_world.h"
 

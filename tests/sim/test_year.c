@@ -12,11 +12,9 @@
  * print the daemon's log.
  */
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "daemon/host/host.h"
 #include "tests/sim/sim_random.h"
 #include "tests/sim/year.h"
 

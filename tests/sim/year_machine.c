@@ -5,19 +5,12 @@
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include <sqlite3.h>
-#include <uv.h>
-
 #include "daemon/config/options.h"
-#include "daemon/host/service.h"
 #include "daemon/store/thread/sqlite.h"
-#include "daemon/system/worker.h"
 #include "daemon/watch/watch.h"
 #include "tests/lib/loop_fixture.h"
 #include "tests/lib/pass_vfs.h"

@@ -9,14 +9,10 @@
 #include <malloc.h>
 #include <sched.h>
 #include <stdarg.h>
-#include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include <sqlite3.h>
 #include <uv.h>
-
-#include "daemon/system/log.h"
 
 enum { THREADS = 2 /* of the store: the writer and the reader */ };
 

@@ -4,7 +4,6 @@
 #include "tests/sim/year.h"
 
 #include <inttypes.h>
-#include <string.h>
 
 #include <sodium.h>
 

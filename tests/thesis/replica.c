@@ -19,7 +19,6 @@
 #include "core/filter/bloom.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/filters.h"
-#include "tests/bench/options.h"
 #include "tests/bench/stats.h"
 #include "tests/reference/engines.h"
 #include "tests/thesis/tree.h"

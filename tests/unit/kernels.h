@@ -2,8 +2,6 @@
 /* kernels: a test once with each table of kernels that this machine has. */
 #pragma once
 
-#include <stdio.h>
-
 #include "core/bits/bits.h"
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"

@@ -2,8 +2,6 @@
 /* notices: a socket in place of the service manager's. */
 #pragma once
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>

@@ -7,7 +7,6 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "client/web/statics.h"
 #include "tests/unit/web_pages.h"

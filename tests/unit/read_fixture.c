@@ -2,9 +2,6 @@
 #include "tests/unit/read_fixture.h"
 
 #include <sodium.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "proto/codec/codec.h"
 #include "tests/lib/check.h"

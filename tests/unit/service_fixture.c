@@ -2,9 +2,6 @@
 #include "tests/unit/service_fixture.h"
 
 #include <sodium.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "daemon/config/options.h"

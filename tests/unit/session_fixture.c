@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/session_fixture.h"
 
-#include <string.h>
-
 #include "tests/lib/check.h"
 
 int session_fixture_setup(void **state)

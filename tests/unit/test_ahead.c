@@ -5,8 +5,6 @@
  */
 #include "daemon/store/thread/replay.h"
 
-#include <string.h>
-
 #include <sqlite3.h>
 
 #include "tests/lib/check.h"

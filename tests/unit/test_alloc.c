@@ -1,8 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/base/alloc.h"
-
-#include <string.h>
-
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 

@@ -4,8 +4,6 @@
 
 #include "tests/lib/check.h"
 
-#include <string.h>
-
 #include "core/base/err.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/rng.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* An arena hands out memory for anything, never more than its budget, and leaks none. */
 #include <stdalign.h>
-#include <string.h>
 
 #include "proto/arena.h"
 #include "tests/lib/check.h"

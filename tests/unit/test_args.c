@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Options by table, and the numbers in them: exact, in range, or a sentence that says why not. */
-#include <string.h>
-
 #include "client/cli/term/args.h"
 #include "client/cli/term/out.h"
 #include "tests/lib/check.h"

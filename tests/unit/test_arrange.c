@@ -5,11 +5,8 @@
  */
 #include "daemon/host/arrange.h"
 
-#include <string.h>
-
 #include "core/base/err.h"
 #include "core/filter/bloom.h"
-#include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/plain_query.h"
 #include "tests/lib/profile_of.h"

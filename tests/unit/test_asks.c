@@ -5,8 +5,6 @@
  */
 #include "daemon/watch/asks.h"
 
-#include <string.h>
-
 #include <sodium.h>
 
 #include "core/base/err.h"

@@ -6,10 +6,6 @@
  */
 #include "core/bits/bits.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
 

@@ -2,10 +2,6 @@
 /* Which blocks a pool keeps, which it hands out again, and that it never keeps more than it may. */
 #include "daemon/system/block_pool.h"
 
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 

@@ -13,8 +13,6 @@
 #include "tests/lib/check.h"
 
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 static struct bridge_config config;

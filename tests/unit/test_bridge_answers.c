@@ -7,8 +7,6 @@
 #include "tests/lib/check.h"
 #include "tests/lib/plain_request.h"
 
-#include <string.h>
-
 enum { BYTES = 64 };
 
 static struct {

@@ -11,10 +11,6 @@
 #include "tests/lib/plain_request.h"
 #include "tests/lib/rng.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 enum { BITS = 512, WORDS = BITS / 64, BYTES = BITS / 8 };
 #define PROFILE "v2:512/4"
 
@@ -50,7 +46,6 @@ static struct circle *circle;
 static struct {
     uint32_t peers[PEERS];
     uint32_t count;
-    uint32_t waves_seen;
     struct hearsay_query query; /* of the last letter; borrows from query_arena */
     struct arena arena;
     bool is_done;

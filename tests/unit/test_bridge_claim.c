@@ -2,8 +2,6 @@
 /* Who owns a host at the hub, with heads and outcomes that are the test's. */
 #include "client/bridge/own/inner.h"
 
-#include <string.h>
-
 #include "tests/lib/check.h"
 
 static struct {

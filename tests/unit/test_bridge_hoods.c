@@ -3,8 +3,6 @@
  * the next request that ends without an answer. The wire is a fake. */
 #include "client/bridge/ask/inner.h"
 
-#include <string.h>
-
 #include "client/bridge/wire/inner.h"
 #include "tests/lib/check.h"
 

@@ -2,8 +2,6 @@
 /* What of a page of changes is sent to the hub; the wire is the test's. */
 #include "client/bridge/own/inner.h"
 
-#include <string.h>
-
 #include "client/bridge/wire/subject.h"
 #include "proto/codec/letter.h"
 #include "tests/lib/check.h"

@@ -2,8 +2,6 @@
 /* What a reader makes of the answers of its hearsayd; hearsayd and the wire are the test's. */
 #include "client/bridge/hub/inner.h"
 
-#include <string.h>
-
 #include "proto/codec/letter.h"
 #include "tests/lib/check.h"
 

@@ -6,13 +6,8 @@
 #include "core/base/alloc.h"
 #include "core/filter/bloom.h"
 #include "proto/codec/letter.h"
-#include "tests/lib/check.h"
 #include "tests/lib/profile_of.h"
 #include "tests/lib/rng.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 enum { BITS = 512, WORDS = BITS / 64, BYTES = BITS / 8 };
 #define PROFILE "v2:512/4"

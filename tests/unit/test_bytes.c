@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A row of bytes keeps what was appended, whatever happens to memory, and gives it all back. */
-#include <string.h>
-
 #include "core/base/err.h"
 #include "proto/bytes.h"
 #include "tests/lib/check.h"

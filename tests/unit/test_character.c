@@ -5,8 +5,6 @@
  */
 #include "core/base/character.h"
 
-#include <string.h>
-
 #include "tests/lib/check.h"
 
 static const char *const blank_texts[] = {

@@ -2,7 +2,6 @@
 /* libhearsay against a server that a test scripts, over a socket. */
 #include <fcntl.h>
 #include <poll.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -19,12 +18,29 @@ enum { LONG_MS = 60000 }; /* a deadline that is never meant to pass */
 _Static_assert(offsetof(struct hearsay_reply, error) < offsetof(struct hearsay_reply, response),
                "a larger response moves no other field");
 
-static struct hearsay *open_client(const struct alloc *alloc, struct fake_server *server)
+static struct fake_server served;
+
+/* A client whose server follows the script. */
+static struct hearsay *open_served(fake_script *script, void *context)
 {
     struct hearsay *client = NULL;
     struct hearsay_error error;
-    assert_int_equal(fake_server_open(server, alloc, &client, &error), 0);
+    fake_server_pair(&served, script, context);
+    assert_int_equal(fake_server_open(&served, alloc_system(), &client, &error), 0);
     return client;
+}
+
+/* Closes the pipe that the script reads, too; NULL: it reads none. */
+static void close_served(struct hearsay *client, const int *ends)
+{
+    hearsay_close(client);
+    if (ends != NULL) {
+        (void)close(ends[1]);
+    }
+    fake_server_stop(&served);
+    if (ends != NULL) {
+        (void)close(ends[0]);
+    }
 }
 
 static int ping(struct hearsay *client, int timeout_ms, struct hearsay_error *out_error)
@@ -103,9 +119,7 @@ static void script_answers(struct fake_peer *peer, void *context)
 /* Every call gets what the server said, and the Welcome is there to be read. */
 TEST(test_calls)
 {
-    struct fake_server server;
-    fake_server_pair(&server, script_answers, NULL);
-    struct hearsay *client = open_client(alloc_system(), &server);
+    struct hearsay *client = open_served(script_answers, NULL);
     struct hearsay_error error;
     assert_string_equal(hearsay_welcome(client)->agent, "fake/1");
     assert_int_equal(hearsay_welcome(client)->host_count, 2);
@@ -157,16 +171,13 @@ TEST(test_calls)
     const struct hearsay_request pinging = {.kind = HEARSAY_REQUEST_PING};
     assert_int_equal(hearsay_ask(client, &pinging, LONG_MS, &response, NULL), 0);
     assert_int_equal(response->pong.now_ms, 5);
-    hearsay_close(client);
-    fake_server_stop(&server);
+    close_served(client, NULL);
 }
 
 /* What is wrong before anything is sent is said without a server. */
 TEST(test_arguments)
 {
-    struct fake_server server;
-    fake_server_pair(&server, script_answers, NULL);
-    struct hearsay *client = open_client(alloc_system(), &server);
+    struct hearsay *client = open_served(script_answers, NULL);
     struct hearsay_error error;
     struct hearsay_filter filter;
     struct hearsay_deposit deposit;
@@ -206,8 +217,7 @@ TEST(test_arguments)
         assert_string_equal(error.sentence, "there is no such request");
     }
     assert_int_equal(hearsay_next(client, 0, &reply, &error), HEARSAY_IDLE);
-    hearsay_close(client);
-    fake_server_stop(&server);
+    close_served(client, NULL);
 }
 
 /* Waits for three requests, then answers them backwards. */
@@ -237,9 +247,7 @@ static void script_backwards(struct fake_peer *peer, void *context)
 /* A call that waits for its own reply keeps the others for hearsay_next, in order. */
 TEST(test_overtaking)
 {
-    struct fake_server server;
-    fake_server_pair(&server, script_backwards, NULL);
-    struct hearsay *client = open_client(alloc_system(), &server);
+    struct hearsay *client = open_served(script_backwards, NULL);
     uint64_t first = 0;
     uint64_t second = 0;
     assert_int_equal(fake_submit_ping(client, &first, NULL), 0);
@@ -257,8 +265,7 @@ TEST(test_overtaking)
     assert_int_equal(hearsay_next(client, 0, &reply, NULL), 0);
     assert_int_equal(reply->response.id, second);
     assert_int_equal(hearsay_next(client, 0, &reply, NULL), HEARSAY_IDLE);
-    hearsay_close(client);
-    fake_server_stop(&server);
+    close_served(client, NULL);
 }
 
 static void put_epoch(struct fake_peer *peer, const char *host, uint64_t number)
@@ -336,14 +343,12 @@ static bool is_readable(const struct hearsay *client, int timeout_ms)
 /* Who stays connected while epochs turn knows the one of now, and misses no answer by asking. */
 TEST(test_epochs_turn)
 {
-    struct fake_server server;
     struct hearsay_epoch epoch = {.number = 1};
     struct hearsay_error error;
     const struct hearsay_reply *reply = NULL;
     uint64_t ticket = 0;
     uint8_t key[HEARSAY_KEY_BYTES];
-    fake_server_pair(&server, script_epochs, NULL);
-    struct hearsay *client = open_client(alloc_system(), &server);
+    struct hearsay *client = open_served(script_epochs, NULL);
     assert_int_equal(hearsay_current_epoch(client, NULL, &epoch, &error), 0);
     assert_int_equal(epoch.number, 0);
     assert_int_equal(hearsay_current_epoch(client, "attic", &epoch, &error), HEARSAY_ERR_ARGUMENT);
@@ -386,8 +391,7 @@ TEST(test_epochs_turn)
         status = hearsay_current_epoch(client, NULL, &epoch, &error);
     }
     assert_int_equal(status, HEARSAY_ERR_LOST);
-    hearsay_close(client);
-    fake_server_stop(&server);
+    close_served(client, NULL);
 }
 
 /* Allows two requests in flight, and answers neither before the pipe in *context is written to. */
@@ -417,11 +421,9 @@ static void script_full(struct fake_peer *peer, void *context)
  */
 TEST(test_full_of_abandoned)
 {
-    struct fake_server server;
     int ends[2];
     assert_int_equal(pipe(ends), 0);
-    fake_server_pair(&server, script_full, &ends[0]);
-    struct hearsay *client = open_client(alloc_system(), &server);
+    struct hearsay *client = open_served(script_full, &ends[0]);
     const struct hearsay_request pinging = {.kind = HEARSAY_REQUEST_PING};
     const struct hearsay_results some = {.exact = true};
     const struct hearsay_results *results = &some;
@@ -455,20 +457,15 @@ TEST(test_full_of_abandoned)
     assert_int_equal(hearsay_submit(client, &pinging, NULL, &error), HEARSAY_OK);
     assert_int_equal(hearsay_next(client, LONG_MS, NULL, NULL), HEARSAY_OK);
     assert_int_equal(hearsay_next(client, 0, &reply, &error), HEARSAY_IDLE);
-    hearsay_close(client);
-    (void)close(ends[1]);
-    fake_server_stop(&server);
-    (void)close(ends[0]);
+    close_served(client, ends);
 }
 
 /* A call waits while requests of the program's own fill the connection, and keeps their replies. */
 TEST(test_full_of_submitted)
 {
-    struct fake_server server;
     int ends[2];
     assert_int_equal(pipe(ends), 0);
-    fake_server_pair(&server, script_full, &ends[0]);
-    struct hearsay *client = open_client(alloc_system(), &server);
+    struct hearsay *client = open_served(script_full, &ends[0]);
     const struct hearsay_request pinging = {.kind = HEARSAY_REQUEST_PING};
     const struct hearsay_reply *reply = NULL;
     assert_int_equal(hearsay_submit(client, &pinging, NULL, NULL), HEARSAY_OK);
@@ -479,10 +476,7 @@ TEST(test_full_of_submitted)
         assert_int_equal(hearsay_next(client, 0, &reply, NULL), HEARSAY_OK);
         assert_int_equal(reply->response.pong.now_ms, i);
     }
-    hearsay_close(client);
-    (void)close(ends[1]);
-    fake_server_stop(&server);
-    (void)close(ends[0]);
+    close_served(client, ends);
 }
 
 /* Greets, then neither reads nor writes until the pipe in *context is closed. */
@@ -497,11 +491,9 @@ static void script_deaf(struct fake_peer *peer, void *context)
 /* A server that stops reading fills the buffers, up to a bound; nothing blocks, deadlines pass. */
 TEST(test_deaf_server)
 {
-    struct fake_server server;
     int ends[2];
     assert_int_equal(pipe(ends), 0);
-    fake_server_pair(&server, script_deaf, &ends[0]);
-    struct hearsay *client = open_client(alloc_system(), &server);
+    struct hearsay *client = open_served(script_deaf, &ends[0]);
     struct hearsay_deposit deposit;
     struct hearsay_receipt receipt;
     struct hearsay_filter filter;
@@ -521,10 +513,7 @@ TEST(test_deaf_server)
     const struct hearsay_reply *reply = NULL;
     assert_int_equal(hearsay_next(client, 0, &reply, &error), HEARSAY_PENDING);
     assert_int_equal(ping(client, 0, &error), HEARSAY_ERR_TIMEOUT);
-    hearsay_close(client);
-    (void)close(ends[1]);
-    fake_server_stop(&server);
-    (void)close(ends[0]);
+    close_served(client, ends);
 }
 
 static void script_silent(struct fake_peer *peer, void *context)
@@ -553,9 +542,7 @@ static void script_silent(struct fake_peer *peer, void *context)
 /* After a deadline the connection goes on, and the late reply is nobody's. */
 TEST(test_deadline)
 {
-    struct fake_server server;
-    fake_server_pair(&server, script_silent, NULL);
-    struct hearsay *client = open_client(alloc_system(), &server);
+    struct hearsay *client = open_served(script_silent, NULL);
     struct hearsay_error error;
     const struct hearsay_request pinging = {.kind = HEARSAY_REQUEST_PING};
     const struct hearsay_response *response = NULL;
@@ -563,18 +550,15 @@ TEST(test_deadline)
     assert_int_equal(hearsay_in_flight(client), 0);
     assert_int_equal(hearsay_ask(client, &pinging, LONG_MS, &response, &error), 0);
     assert_int_equal(response->pong.now_ms, 2);
-    hearsay_close(client);
-    fake_server_stop(&server);
+    close_served(client, NULL);
 }
 
 /* The reply to a cancelled request is dropped; 0 is no ticket. */
 TEST(test_cancel)
 {
-    struct fake_server server;
     const struct hearsay_reply *reply = NULL;
     uint64_t ticket = 0;
-    fake_server_pair(&server, script_silent, NULL);
-    struct hearsay *client = open_client(alloc_system(), &server);
+    struct hearsay *client = open_served(script_silent, NULL);
     assert_int_equal(fake_submit_ping(client, &ticket, NULL), HEARSAY_OK);
     hearsay_cancel(client, ticket);
     hearsay_cancel(client, 0);
@@ -582,8 +566,7 @@ TEST(test_cancel)
     assert_int_equal(fake_submit_ping(client, &ticket, NULL), HEARSAY_OK);
     assert_int_equal(hearsay_next(client, LONG_MS, &reply, NULL), HEARSAY_OK);
     assert_int_equal(reply->response.id, ticket);
-    hearsay_close(client);
-    fake_server_stop(&server);
+    close_served(client, NULL);
 }
 
 /* Talks for ever, of nothing that was asked. */
@@ -605,13 +588,10 @@ static void script_chatter(struct fake_peer *peer, void *context)
 /* A server that never stops talking does not keep a call beyond its deadline. */
 TEST(test_chatter)
 {
-    struct fake_server server;
-    fake_server_pair(&server, script_chatter, NULL);
-    struct hearsay *client = open_client(alloc_system(), &server);
+    struct hearsay *client = open_served(script_chatter, NULL);
     struct hearsay_error error;
     assert_int_equal(ping(client, 100, &error), HEARSAY_ERR_TIMEOUT);
-    hearsay_close(client);
-    fake_server_stop(&server);
+    close_served(client, NULL);
 }
 
 /* Sends the first *context bytes of a Welcome and a Pong, and hangs up. */
@@ -725,10 +705,8 @@ static void script_ends(struct fake_peer *peer, void *context)
 /* A refused request and an end with a reason have the same result: a caller can tell them apart. */
 TEST(test_broken)
 {
-    struct fake_server server;
     struct hearsay_error error;
-    fake_server_pair(&server, script_ends, NULL);
-    struct hearsay *client = open_client(alloc_system(), &server);
+    struct hearsay *client = open_served(script_ends, NULL);
     assert_int_equal(ping(client, LONG_MS, &error), HEARSAY_ERR_REFUSED);
     assert_false(hearsay_is_broken(client));
     for (int i = 0; i < 2; i++) {
@@ -736,6 +714,5 @@ TEST(test_broken)
         assert_int_equal(error.code, HEARSAY_CODE_INVALID);
         assert_true(hearsay_is_broken(client));
     }
-    hearsay_close(client);
-    fake_server_stop(&server);
+    close_served(client, NULL);
 }

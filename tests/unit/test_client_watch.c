@@ -5,11 +5,8 @@
  * time: the clock and the pause of client/call/watch.c are the test's (--wrap).
  */
 #include <poll.h>
-#include <string.h>
 
-#include "client/hearsay.h"
 #include "client/now.h"
-#include "core/base/alloc.h"
 #include "tests/lib/check.h"
 #include "tests/lib/encode.h"
 #include "tests/lib/fake_server.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is sent is what is read, and what is wrong is named. test_codec_faults.c has the rest. */
-#include <stdlib.h>
-#include <string.h>
-
+/* What is sent is what is read, and what is wrong is named. test_fields.c has the values of all
+ * fields, test_codec_faults.c the rest. */
 #include "proto/codec/codec.h"
 #include "tests/lib/check.h"
 #include "tests/lib/wire_fixture.h"
@@ -32,55 +30,6 @@ TEST(test_samples_come_back_the_same)
             arena_deinit(&arena);
         }
     }
-}
-
-static void assert_bytes(struct hearsay_bytes a, struct hearsay_bytes b)
-{
-    assert_int_equal(a.data == NULL, b.data == NULL);
-    assert_int_equal(a.count, b.count);
-    if (a.count > 0) {
-        assert_memory_equal(a.data, b.data, a.count);
-    }
-}
-
-/* Bytes alone could hide a field that neither direction knows: values are compared here, and all
- * of them against another implementation in tests/vectors. */
-TEST(test_a_full_query_keeps_its_values)
-{
-    const struct hearsay_query *sent = &wire_request(5)->query;
-    struct hearsay_request back;
-    struct msg_error error;
-    struct arena arena;
-    struct bytes bytes;
-
-    wire_sample(&wire_sides[0], 5, &bytes);
-    arena_init(&arena, alloc_system(), 1 << 20);
-    assert_int_equal(
-        codec_decode_request(bytes.data + HEADER, bytes.count - HEADER, &arena, &back, &error), 0);
-    bytes_deinit(&bytes); /* nothing borrows from the frame */
-    assert_int_equal(back.id, 5);
-    assert_int_equal(back.kind, HEARSAY_REQUEST_QUERY);
-    assert_string_equal(back.name, "query");
-    assert_string_equal(back.query.host.text, "default");
-    assert_int_equal(back.query.host.length, 7);
-    assert_int_equal(back.query.k, 100);
-    assert_int_equal(back.query.part_count, 2);
-    assert_int_equal(back.query.parts[1].epoch, UINT64_MAX);
-    for (size_t i = 0; i < 2; i++) {
-        assert_bytes(back.query.parts[i].filter, sent->parts[i].filter);
-        assert_bytes(back.query.parts[i].contains, sent->parts[i].contains);
-        assert_bytes(back.query.exclude[i].bits, sent->exclude[i].bits);
-        assert_int_equal(back.query.exclude[i].hashes, sent->exclude[i].hashes);
-        assert_true(back.query.exclude[i].seed == sent->exclude[i].seed);
-    }
-    assert_int_equal(back.query.max_distance_ppm, 500000);
-    assert_int_equal(back.query.since_ms, -1);
-    assert_int_equal(back.query.until_ms, INT64_C(1790000000000));
-    assert_int_equal(back.query.metric, HEARSAY_METRIC_PHI);
-    assert_int_equal(back.query.order, HEARSAY_ORDER_TIME);
-    assert_int_equal(back.query.exclude_count, 2);
-    assert_true(back.query.with_payload);
-    arena_deinit(&arena);
 }
 
 /* As many changes as a request may have, each with all that it may have and with no payload: what a

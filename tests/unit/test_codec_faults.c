@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Nothing a peer sends does any harm, and memory running out loses nothing. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/base/err.h"
 #include "proto/codec/codec.h"
 #include "tests/lib/check.h"

@@ -2,10 +2,6 @@
 /* Every key: its default, what it takes, what it refuses and in which words. */
 #include "daemon/config/options.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "daemon/config/inner.h"
 #include "tests/lib/check.h"
 

@@ -2,9 +2,6 @@
 /* Configuration files: lines, sections, what is printed, and what a reload may change. */
 #include "daemon/config/config.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The client's protocol state: what a server may say, in which order, cut in any way. */
-#include <string.h>
-
 #include "client/net/conn.h"
 #include "proto/codec/codec.h"
 #include "tests/lib/check.h"

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Labels to the filter that is sent. */
-#include <stdio.h>
-#include <string.h>
-
 #include "client/context/context.h"
 #include "core/base/hash.h"
 #include "core/filter/bloom.h"
-#include "core/profile/profile.h"
-#include "tests/lib/check.h"
 #include "tests/lib/encode.h"
 #include "tests/lib/profile_of.h"
 

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The context builder: its limits, its memory, and input that is cut or mad. */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "client/context/build.h"
 #include "core/base/label.h"

@@ -4,13 +4,9 @@
  * distance that a host suggests, and two people who are kilometres apart are not.
  */
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "client/hearsay.h"
 #include "core/filter/bloom.h"
 #include "core/profile/phi.h"
-#include "tests/lib/check.h"
 #include "tests/lib/encode.h"
 #include "tests/lib/profile_of.h"
 #include "tests/lib/rng.h"

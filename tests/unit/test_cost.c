@@ -2,12 +2,7 @@
 /* What requests cost, and that the work of the worst ones is in proportion to it. */
 #include "daemon/limits/cost.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "core/index/index.h"
 #include "daemon/handler/inner.h"
-#include "tests/lib/check.h"
 #include "tests/lib/plain_query.h"
 #include "tests/lib/profile_of.h"
 #include "tests/lib/rng.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/filter/counting.h"
 
-#include <string.h>
-
 #include "core/base/err.h"
 #include "core/filter/bloom.h"
 #include "tests/lib/check.h"

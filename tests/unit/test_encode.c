@@ -2,13 +2,8 @@
 /* Contexts to filters: sections, joint sections, and the rates that profiles promise. */
 #include "core/profile/encode.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "core/filter/bloom.h"
 #include "core/filter/sizing.h"
-#include "core/profile/profile.h"
-#include "tests/lib/check.h"
 #include "tests/lib/profile_of.h"
 #include "tests/lib/rng.h"
 

@@ -5,12 +5,8 @@
  * message is found exactly as long as it should be.
  */
 #include "daemon/config/options.h"
-#include "daemon/host/service.h"
 
 #include <sodium.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/filter/bloom.h"
 #include "daemon/handler/handler.h"

@@ -2,8 +2,6 @@
 #include "client/fail.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "tests/lib/check.h"
 

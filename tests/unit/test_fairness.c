@@ -3,8 +3,6 @@
  * Sessions that want much beside one that wants little, by a clock that moves with every look at
  * it: what counts is how long the modest one waits.
  */
-#include <sys/socket.h>
-
 #include "daemon/system/list.h"
 #include "tests/lib/check.h"
 #include "tests/lib/server_fixture.h"

@@ -4,8 +4,6 @@
  * their bytes as they were, and the sizes that are made from the schema are those of the bytes. A
  * field that the generator forgets is a failure here.
  */
-#include <string.h>
-
 #include "core/base/alloc.h"
 #include "proto/codec/codec.h"
 #include "proto/codec/inner.h"
@@ -286,6 +284,12 @@ static void begin_round(struct fixture *fixture)
     fixture->bytes.count = 0;
 }
 
+/* Nothing that was read borrows from the frame. */
+static void end_frame(struct fixture *fixture)
+{
+    memset(fixture->bytes.data, 0xff, fixture->bytes.count);
+}
+
 /* --- the envelopes ---------------------------------------------------------------------------- */
 
 TEST_OF(requests, struct fixture *fixture, setup, teardown)
@@ -309,8 +313,10 @@ TEST_OF(requests, struct fixture *fixture, setup, teardown)
                                               fixture->bytes.count - LIMIT_FRAME_HEADER_BYTES,
                                               &fixture->read, &read, &error),
                          0);
+        end_frame(fixture);
         assert_int_equal(read.id, made.id);
         assert_int_equal(read.kind, made.kind);
+        assert_string_equal(read.name, codec_request_name(read.kind));
         compare(codec_request_asker.map, (uint8_t *)&made.asker, (uint8_t *)&read.asker);
         if (body->map != NULL) {
             compare(body->map, (uint8_t *)&made + body->own, (uint8_t *)&read + body->own);
@@ -353,6 +359,7 @@ TEST_OF(responses, struct fixture *fixture, setup, teardown)
                                                fixture->bytes.count - LIMIT_FRAME_HEADER_BYTES,
                                                &fixture->read, &read, &error),
                          0);
+        end_frame(fixture);
         assert_int_equal(read.kind, made.kind);
         if (body->map != NULL) {
             compare(body->map, (uint8_t *)&made + body->own, (uint8_t *)&read + body->own);
@@ -374,6 +381,7 @@ TEST_OF(letters, struct fixture *fixture, setup, teardown)
         assert_int_equal(
             letter_decode(fixture->bytes.data, fixture->bytes.count, &fixture->read, &read, &error),
             0);
+        end_frame(fixture);
         assert_int_equal(read.kind, made.kind);
         compare(body->map, (uint8_t *)&made + body->own, (uint8_t *)&read + body->own);
     }

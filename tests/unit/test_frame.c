@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Frames come out as they went in, however the stream is cut, within the buffer that is promised.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/base/err.h"
-#include "proto/bytes.h"
 #include "proto/frame.h"
-#include "proto/limits.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/rng.h"

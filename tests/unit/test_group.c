@@ -8,8 +8,6 @@
 
 #include <inttypes.h>
 #include <sodium.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "tests/lib/check.h"
 #include "tests/lib/encode.h"

@@ -3,7 +3,6 @@
  * Handlers over a service with a store in memory, a clock that the test sets, and no loop.
  */
 #include "core/filter/bloom.h"
-#include "daemon/handler/handler.h"
 #include "daemon/handler/inner.h"
 #include "daemon/host/room.h"
 #include "proto/codec/codec.h"
@@ -14,9 +13,6 @@
 #include "tests/lib/rng.h"
 
 #include <sodium.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const uint8_t token[LIMIT_TOKEN_BYTES] = {42}; /* takes every message back */
 static uint8_t withdraw_hash[LIMIT_HASH_BYTES];       /* of every deposit */

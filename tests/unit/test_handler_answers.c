@@ -5,8 +5,6 @@
  */
 #include "tests/lib/check.h"
 
-#include <string.h>
-
 #include "core/base/err.h"
 #include "tests/lib/handler_fixture.h"
 

@@ -3,8 +3,6 @@
  * Changes and Apply, without a loop: who is served, what waits for a change and how the wait ends,
  * and what happens when each allocation fails.
  */
-#include <string.h>
-
 #include "daemon/watch/feed.h"
 #include "tests/lib/check.h"
 #include "tests/lib/handler_fixture.h"

@@ -2,9 +2,6 @@
 /* Check: finds what is wrong in memory, and nothing where all is well, whatever goes on. */
 #include "tests/lib/check.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/lib/handler_fixture.h"
 
 enum { LONG_S = 3600 };

@@ -2,8 +2,6 @@
 /* Export: page by page, each message once and complete, for the administrator. */
 #include "tests/lib/check.h"
 
-#include <string.h>
-
 #include "proto/codec/codec.h"
 #include "tests/lib/plain_request.h"
 #include "tests/lib/rng.h"

@@ -2,9 +2,6 @@
 /* Get, from storage and from the cache; and what fails, of Get and of Export alike. */
 #include "tests/lib/check.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "tests/unit/read_fixture.h"
 
 static int setup(void **state)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reported with the field `all`: all messages of a host, page by page, the newest first. */
-#include <string.h>
-
 #include "tests/unit/moderated_fixture.h"
 
 static void report(struct handler_fixture *fixture, uint8_t number, uint32_t sender)

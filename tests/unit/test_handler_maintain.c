@@ -2,9 +2,6 @@
 /* Backup and Compact: one at a time, answered when the store has done it. */
 #include "tests/lib/check.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/lib/handler_fixture.h"
 
 static struct hearsay_request request_of(enum hearsay_request_kind kind, const char *path)

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Report, Remove, Restore and Reported: what they change, when, and what remains when they fail. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "daemon/watch/watch.h"
 #include "tests/lib/host_count.h"
 #include "tests/unit/moderated_fixture.h"

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Query and Watch: what is refused, and which payloads an answer holds. */
-#include <stdio.h>
-#include <string.h>
-
-#include "core/filter/scalable.h"
 #include "proto/codec/codec.h"
 #include "tests/lib/check.h"
 #include "tests/lib/handler_fixture.h"

@@ -3,8 +3,6 @@
 #include "tests/lib/check.h"
 
 #include <sodium.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 #include "tests/lib/handler_fixture.h"

@@ -2,9 +2,6 @@
 /* The labels of what is around: what is read of a text, and what is wrong with one. */
 #include "daemon/host/here.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "core/base/err.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"

@@ -3,9 +3,6 @@
 #include "daemon/host/here_map.h"
 
 #include <arpa/inet.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/base/err.h"
 #include "tests/lib/check.h"

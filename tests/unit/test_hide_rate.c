@@ -5,8 +5,6 @@
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/rng.h"
 
-#include <stdlib.h>
-
 #include "core/base/err.h"
 
 enum { HOUR = HIDE_RATE_WINDOW_MS };

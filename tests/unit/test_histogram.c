@@ -3,10 +3,6 @@
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 TEST(test_empty)
 {
     struct histogram histogram = {.count = 0};

@@ -2,11 +2,8 @@
 /* One host: which messages it admits. */
 #include "daemon/host/host.h"
 
-#include <string.h>
-
 #include "core/base/err.h"
 #include "core/filter/bloom.h"
-#include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/profile_of.h"
 #include "tests/lib/rng.h"

@@ -3,10 +3,6 @@
  * The groups of a host's messages: made in slices while messages come and go, they cover each
  * message; they are made anew when half has gone, and without memory later.
  */
-#include "daemon/host/service.h"
-
-#include <string.h>
-
 #include "core/base/err.h"
 #include "core/summary/groups.h"
 #include "tests/lib/check.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/index/idmap.h"
 
-#include <string.h>
-
 #include "core/base/err.h"
 #include "core/index/nearest.h"
 #include "tests/lib/check.h"

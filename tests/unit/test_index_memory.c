@@ -3,9 +3,6 @@
  * are fixed, so that the figures are the same in each run. */
 #include "core/index/index.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "core/filter/bloom.h"
 #include "core/tree/engine.h"
 #include "tests/lib/check.h"

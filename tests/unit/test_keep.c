@@ -2,9 +2,6 @@
 /* Files that are remembered from run to run, and the two memories that live in them. */
 #include "client/keep.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core/base/label.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "tests/lib/check.h"
 
 struct label_case {

@@ -2,8 +2,6 @@
 /* Labels that a person wrote: which are as clients write them, and what is said of the others. */
 #include "core/base/label_form.h"
 
-#include <string.h>
-
 #include "core/base/label.h"
 #include "tests/lib/check.h"
 

@@ -2,11 +2,6 @@
 /* What tables do to a number for each lane, against 64-bit integers. */
 #include "core/bits/sliced.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "tests/lib/check.h"
-#include "tests/lib/rng.h"
 #include "tests/unit/kernels.h"
 
 enum { BASE_MAX = 255, GUARD = 0xbeef, FLOOR_MAX = 1 << (BITS_FLOOR_SHIFT - 1) };

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What bridges say to one another: bytes as protobuf has them, all fields come back, and what is
- * wrong is refused by name. */
-#include "core/base/alloc.h"
+/* What bridges say to one another: bytes as protobuf has them, and what is wrong is refused by
+ * name. That all fields come back is in test_fields.c. */
 #include "proto/codec/letter.h"
 #include "tests/lib/check.h"
 #include "tests/lib/wire_fixture.h"
-
-#include <string.h>
 
 static const uint8_t id[LIMIT_ID_BYTES] = {1, 2, 3};
 
@@ -77,93 +74,6 @@ TEST_WITH(test_a_head_has_these_bytes, begin_test, end_test)
     assert_memory_equal(read.head.store_id.data, id, sizeof(id));
     bytes_deinit(&body);
     bytes_deinit(&expected);
-}
-
-TEST_WITH(test_a_page_keeps_its_changes, begin_test, end_test)
-{
-    static const struct hearsay_change changes[] = {
-        {.seq = 5,
-         .has_gone = true,
-         .gone = {.id = {id, sizeof(id)}, .until_ms = 9, .why = HEARSAY_WAS_REMOVED}},
-        {.seq = 6, .has_rule = true, .rule = {.kind = 3, .number = 2, .created_ms = 4}},
-    };
-    struct msg_letter letter = {.kind = MSG_LETTER_PAGE,
-                                .page = {.changes = changes,
-                                         .change_count = 2,
-                                         .next = 6,
-                                         .more = true,
-                                         .count = 1,
-                                         .digest = UINT64_MAX}};
-
-    struct msg_letter read = pass_through(&letter);
-    assert_int_equal(read.page.change_count, 2);
-    assert_int_equal(read.page.changes[0].gone.why, HEARSAY_WAS_REMOVED);
-    assert_int_equal(read.page.changes[1].rule.number, 2);
-    assert_true(read.page.more);
-    assert_true(read.page.digest == UINT64_MAX);
-}
-
-TEST_WITH(test_what_is_asked_of_a_reader, begin_test, end_test)
-{
-    struct msg_letter letter = {.kind = MSG_LETTER_PAGE_ASK,
-                                .page_ask = {.kind = MSG_PAGE_DIGEST,
-                                             .after = 3,
-                                             .limit = 4,
-                                             .deposited_before_ms = 5,
-                                             .expires_after_ms = 6}};
-
-    struct msg_letter read = pass_through(&letter);
-    assert_int_equal(read.page_ask.kind, MSG_PAGE_DIGEST);
-    assert_int_equal(read.page_ask.after, 3);
-    assert_int_equal(read.page_ask.limit, 4);
-    assert_int_equal(read.page_ask.deposited_before_ms, 5);
-    assert_int_equal(read.page_ask.expires_after_ms, 6);
-}
-
-TEST_WITH(test_what_neighbours_tell, begin_test, end_test)
-{
-    static const uint8_t filter[64] = {1, 2};
-    static const struct hearsay_summary_group groups[] = {
-        {.union_filter = {filter, 64},
-         .least = {1, 0},
-         .least_count = 2,
-         .most = {2, 512},
-         .most_count = 2,
-         .count = 3,
-         .newest_ms = 4},
-        {.union_filter = {filter, 64}},
-    };
-    struct msg_letter letter = {.kind = MSG_LETTER_PEER_SUMMARY,
-                                .peer_summary = {.store_id = {id, sizeof(id)},
-                                                 .seq = 9,
-                                                 .after = 8,
-                                                 .as_of_ms = 7,
-                                                 .newest_ms = INT64_MIN,
-                                                 .profile = {"v2:512/4", 8},
-                                                 .groups = groups,
-                                                 .group_count = 2}};
-
-    struct msg_letter read = pass_through(&letter);
-    assert_int_equal(read.peer_summary.after, 8);
-    assert_true(read.peer_summary.newest_ms == INT64_MIN);
-    assert_false(read.peer_summary.full);
-    assert_int_equal(read.peer_summary.group_count, 2);
-    assert_int_equal(read.peer_summary.groups[0].newest_ms, 4);
-    assert_int_equal(read.peer_summary.groups[0].least_count, 2);
-    assert_int_equal(read.peer_summary.groups[0].least[1], 0);
-    assert_int_equal(read.peer_summary.groups[0].most_count, 2);
-    assert_int_equal(read.peer_summary.groups[0].most[1], 512);
-    assert_int_equal(read.peer_summary.groups[1].least_count, 0);
-    assert_string_equal(read.peer_summary.profile.text, "v2:512/4");
-    out.count = 0;
-    letter =
-        (struct msg_letter){.kind = MSG_LETTER_SUMMARY_ASK, .summary_ask = {.host = {"lobby", 5}}};
-    read = pass_through(&letter);
-    assert_string_equal(read.summary_ask.host.text, "lobby");
-    out.count = 0;
-    letter.summary_ask.host = (struct hearsay_text){NULL, 0};
-    read = pass_through(&letter);
-    assert_null(read.summary_ask.host.text);
 }
 
 static int decode_bytes(const struct bytes *bytes, struct msg_letter *read, struct msg_error *error)

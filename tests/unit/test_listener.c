@@ -3,24 +3,17 @@
  * Listeners: what they bind, what they refuse and with which words, and what becomes of connections
  * when descriptors or memory are out.
  */
-#include "daemon/net/listener.h"
-
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
 #include "core/base/err.h"
-#include "daemon/net/server.h"
 #include "tests/lib/check.h"
 #include "tests/lib/server_fixture.h"
 

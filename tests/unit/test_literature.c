@@ -4,9 +4,6 @@
  * filters, and for what is large a slice of the filter of ids already seen.
  */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/filter/bloom.h"
 #include "core/filter/scalable.h"

@@ -6,10 +6,6 @@
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/rng.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/base/err.h"
 
 enum { IDS = 300, STEPS = 20000 };

@@ -2,7 +2,6 @@
 /* The messages of the kernel about its neighbour table, byte for byte, and the table made of them.
  */
 #include <errno.h>
-#include <string.h>
 #include <sys/socket.h>
 
 #include <linux/netlink.h>
@@ -10,7 +9,6 @@
 #include <sodium.h>
 #include <uv.h>
 
-#include "core/base/alloc.h"
 #include "core/base/err.h"
 #include "daemon/device/devices.h"
 #include "daemon/device/neighbour_table.h"

@@ -3,13 +3,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "core/base/err.h"
 #include "daemon/system/notify.h"

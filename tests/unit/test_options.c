@@ -2,8 +2,6 @@
 /* The command line, and the configuration that comes of it. */
 #include "daemon/config/options.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "tests/lib/check.h"

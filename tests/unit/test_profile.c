@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core/profile/profile.h"
-
-#include <stdio.h>
-#include <string.h>
-
 #include "core/filter/bloom.h"
-#include "tests/lib/check.h"
 #include "tests/lib/profile_of.h"
 #include "tests/lib/rng.h"
 

@@ -3,8 +3,6 @@
 #include "client/net/promise.h"
 
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "client/call/client.h"
 #include "client/net/wait.h"

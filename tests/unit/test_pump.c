@@ -3,9 +3,6 @@
  * The pump: answers in the order of the lines whatever the server does, nothing lost where the
  * connection is, and an end to all trying.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "client/cli/base/cli.h"

@@ -3,8 +3,6 @@
  * Whose search goes on: long searches of several senders, counted in steps. The clock stands still,
  * so that a new search has all of its first steps.
  */
-#include <string.h>
-
 #include <uv.h>
 
 #include "daemon/system/read_pool.h"

@@ -2,9 +2,6 @@
 /* Requests that are refused are counted by code, and the log has few lines of them. */
 #include "daemon/limits/drops.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/base/alloc.h"
 #include "daemon/limits/figures.h"
 #include "tests/lib/check.h"

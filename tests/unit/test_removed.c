@@ -2,8 +2,6 @@
 /* The ids of messages that the operator has removed, in memory. */
 #include "daemon/host/host.h"
 
-#include <string.h>
-
 #include "core/base/err.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"

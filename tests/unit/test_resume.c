@@ -2,8 +2,6 @@
 /* Why sessions were dropped: told once, for a while, of the last ones only. */
 #include "daemon/limits/resume.h"
 
-#include <string.h>
-
 #include "tests/lib/check.h"
 
 static void make_token(uint32_t number, uint8_t *out)

@@ -5,9 +5,6 @@
 #include "tests/lib/fail_alloc.h"
 
 #include <sodium.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/base/err.h"
 

@@ -7,9 +7,6 @@
  */
 #include "daemon/store/numbers.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
 

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a sample says of messages, against exact fractions in 64 bits. */
-#include "core/index/sample.h"
-
-#include <string.h>
-
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
 #include "tests/reference/sample_take.h"

@@ -2,7 +2,6 @@
 #include "core/filter/scalable.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "core/base/err.h"
 #include "tests/lib/check.h"

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The scan lets through what unpacks within known bounds, and says what is wrong with the rest. */
-#include <stdbool.h>
-#include <string.h>
-
 #include "proto/codec/inner.h"
 #include "proto/hearsay.pb-c.h"
-#include "proto/limits.h"
 #include "tests/lib/check.h"
 #include "tests/lib/wire_fixture.h"
 

@@ -3,30 +3,19 @@
  * The whole server in this process, over its own store in a directory of its own: how it starts and
  * stops, with what left behind, and how it is reloaded. Signals are raised, not simulated.
  */
-#include "daemon/net/server.h"
-
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <linux/sockios.h>
 #include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/ioctl.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <sodium.h>
 
 #include "core/base/err.h"
-#include "tests/lib/check.h"
-#include "tests/lib/loop_fixture.h"
 #include "tests/lib/server_fixture.h"
 #include "tests/unit/notices.h"
 

@@ -2,12 +2,6 @@
 /*
  * What the hosts of a service share: quotas, group commits, searches, expiry, and a reload.
  */
-#include "daemon/handler/handler.h"
-#include "daemon/host/service.h"
-#include "daemon/limits/sender.h"
-
-#include <string.h>
-
 #include "tests/lib/check.h"
 #include "tests/unit/service_fixture.h"
 

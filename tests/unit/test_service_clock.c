@@ -3,10 +3,6 @@
  * The clock of a service: it is saved with the store, goes on over a restart, and does not jump
  * before the system says that it is right.
  */
-#include "daemon/host/service.h"
-
-#include <string.h>
-
 #include "tests/lib/check.h"
 #include "tests/unit/service_fixture.h"
 

@@ -2,11 +2,6 @@
 /*
  * How a service starts: what the store holds is served again, and what stops a start is told.
  */
-#include "daemon/host/service.h"
-
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/base/err.h"
 #include "tests/lib/check.h"
 #include "tests/unit/service_fixture.h"

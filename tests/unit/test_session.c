@@ -3,14 +3,9 @@
  * What sessions read and answer: frames, Hello, and bounds. Deadlines are passed by handing
  * session_tick a later time.
  */
-#include "daemon/net/session.h"
-
 #include <signal.h>
-#include <string.h>
 #include <sys/ioctl.h>
-#include <sys/socket.h>
 
-#include "daemon/net/server.h"
 #include "tests/lib/check.h"
 #include "tests/unit/session_fixture.h"
 

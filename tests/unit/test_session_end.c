@@ -3,12 +3,8 @@
  * How sessions end: answers that cannot be given, drops while others work, ends of either side, and
  * deadlines. Deadlines are passed by handing session_tick a later time.
  */
-#include "daemon/net/session.h"
-
 #include <signal.h>
-#include <sys/socket.h>
 
-#include "daemon/net/server.h"
 #include "daemon/watch/watch.h"
 #include "tests/lib/check.h"
 #include "tests/unit/session_fixture.h"

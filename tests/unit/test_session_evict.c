@@ -4,8 +4,6 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "daemon/watch/watch.h"
 #include "tests/lib/check.h"

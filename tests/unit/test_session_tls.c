@@ -3,13 +3,9 @@
  * Sessions over TLS that have to wait: what a read brings may be a record more than was read, and
  * a client that only sends what it may is not dropped for it.
  */
-#include <string.h>
-#include <sys/socket.h>
-
 #include <openssl/ssl.h>
 
 #include "daemon/system/list.h"
-#include "proto/tls/tls.h"
 #include "tests/lib/certificate.h"
 #include "tests/lib/check.h"
 #include "tests/lib/server_fixture.h"

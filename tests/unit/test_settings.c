@@ -7,10 +7,6 @@
 #include "daemon/settings/table.h"
 
 #include <errno.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/base/bucket.h"
 #include "daemon/settings/options.h"

@@ -6,9 +6,6 @@
 #include "tests/lib/rng.h"
 #include "tests/reference/check.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/base/err.h"
 #include "core/index/nearest.h"
 

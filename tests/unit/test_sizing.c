@@ -2,7 +2,6 @@
 #include "core/filter/sizing.h"
 
 #include <math.h>
-#include <stdbool.h>
 
 #include "tests/lib/check.h"
 

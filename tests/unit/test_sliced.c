@@ -2,11 +2,6 @@
 /* Columns added up by every table, and what is asked of the sums, against plain counting. */
 #include "core/bits/sliced.h"
 
-#include <stdio.h>
-#include <string.h>
-
-#include "tests/lib/check.h"
-#include "tests/lib/rng.h"
 #include "tests/unit/kernels.h"
 
 enum { WORDS_MAX = 64, COLUMNS_MAX = 4096, PLANE_WORDS = BITS_PLANES_MAX * BITS_LANE_WORDS };

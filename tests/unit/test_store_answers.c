@@ -3,11 +3,7 @@
  * Answers in the store: there is no answer without its parent, over withdrawals, removals, expiry,
  * evictions and restarts; and no copy is told of one.
  */
-#include "daemon/store/thread/sqlite.h"
-
 #include "tests/lib/check.h"
-
-#include <string.h>
 
 #include "tests/lib/store_fixture.h"
 

@@ -1,14 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Commits: their order, what shares one, what leaves the files, and the end of a store. */
-#include "daemon/store/thread/sqlite.h"
-
 #include <dirent.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
-
-#include <uv.h>
 
 #include "daemon/store/log.h"
 #include "daemon/store/thread/inner.h"

@@ -1,15 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files that the store must refuse, or prove to be whole; and leave as they are when refused. */
-#include "daemon/store/thread/sqlite.h"
-
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <sqlite3.h>
 
 #include "core/base/err.h"
 #include "daemon/store/log.h"

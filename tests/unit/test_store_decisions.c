@@ -4,10 +4,6 @@
  * owner says and however often the copy starts, until the owner has told that it knows the
  * decision.
  */
-#include "daemon/store/thread/sqlite.h"
-
-#include <string.h>
-
 #include "tests/lib/check.h"
 #include "tests/lib/store_fixture.h"
 

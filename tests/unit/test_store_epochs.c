@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Epochs in the store: kept over a restart, proved by their checksums, gone for good. */
-#include <string.h>
-
 #include "core/base/err.h"
 #include "tests/lib/check.h"
 #include "tests/lib/store_fixture.h"

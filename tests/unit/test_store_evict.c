@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages that a deposit evicts: chosen ones (persist_op.chosen), and those the store finds. */
-#include "daemon/store/thread/sqlite.h"
-
 #include "tests/lib/check.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 #include "tests/lib/store_fixture.h"
 

@@ -3,11 +3,6 @@
  * Changes of a host, and their states applied at another store: what a replica has is what the
  * owner has, whatever happened there, and all of it once more changes nothing.
  */
-#include "daemon/store/thread/sqlite.h"
-
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/base/err.h"
 #include "tests/lib/check.h"
 #include "tests/lib/files.h"

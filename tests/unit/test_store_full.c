@@ -3,13 +3,7 @@
  * Storage and memory that fail at every possible place. Each operation is either applied, and found
  * again, or failed, and without a trace; and when the storage works again, so does the store.
  */
-#include "daemon/store/thread/sqlite.h"
-
 #include "tests/lib/check.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "tests/lib/fault_vfs.h"
 #include "tests/lib/store_fixture.h"

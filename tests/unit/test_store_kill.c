@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kill -9 at any moment: every acknowledged message is there afterwards, and none is half there. */
-#include "daemon/store/thread/sqlite.h"
-
 #include "tests/lib/check.h"
 
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -8,10 +8,6 @@
 
 #include "tests/lib/check.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "daemon/store/ops.h"
 #include "daemon/store/schema.h"
 #include "daemon/store/statement.h"

@@ -3,15 +3,9 @@
  * What readers and the operator decide, in the store: it lasts, it goes with its message, and what
  * was removed leaves no byte behind.
  */
-#include "daemon/store/thread/sqlite.h"
-
 #include "tests/lib/check.h"
 
 #include <sodium.h>
-#include <sqlite3.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "tests/lib/store_fixture.h"
 

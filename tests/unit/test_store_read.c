@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading: payloads by id, pages in order, and the replay at the start. */
-#include "daemon/store/thread/sqlite.h"
-
 #include <signal.h>
-#include <string.h>
 
 #include "core/base/err.h"
 #include "daemon/system/early_signals.h"

@@ -7,8 +7,6 @@
 #include "daemon/store/space.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "daemon/store/log.h"
 #include "daemon/store/schema.h"

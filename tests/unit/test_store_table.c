@@ -4,8 +4,6 @@
  * another program has changed is found, whichever column has it.
  */
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "core/base/hash.h"
 #include "daemon/store/ops.h"

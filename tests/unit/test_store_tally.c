@@ -3,11 +3,7 @@
  * What a check asks of the store: sums that are of one moment among the operations, and pages of
  * all messages, each proved.
  */
-#include "daemon/store/thread/sqlite.h"
-
 #include "tests/lib/check.h"
-
-#include <string.h>
 
 #include "tests/lib/store_fixture.h"
 

@@ -4,13 +4,7 @@
  * undone until its time has come, then no byte of the message is left; a decision is there exactly
  * when its operation is.
  */
-#include "daemon/store/thread/sqlite.h"
-
 #include "tests/lib/check.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <sodium.h>
 

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Other people's text never moves a terminal's cursor, and never takes more columns than given. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "client/cli/term/out.h"
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"

@@ -5,9 +5,6 @@
  */
 #include "tests/thesis/tree.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include "core/filter/bloom.h"
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"

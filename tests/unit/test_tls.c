@@ -2,9 +2,6 @@
 /* Both ends in memory, with bytes between them that are cut, changed, or not there. */
 #include "proto/tls/tls.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

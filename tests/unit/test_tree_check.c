@@ -5,8 +5,6 @@
  */
 #include "core/tree/inner.h"
 
-#include <string.h>
-
 #include "core/bits/sliced.h"
 #include "core/filter/bloom.h"
 #include "tests/lib/check.h"

@@ -5,14 +5,8 @@
  */
 #include "client/web/board/ask.h"
 
-#include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "client/web/board/answer.h"
 #include "client/web/board/inner.h"
-#include "tests/lib/check.h"
 #include "tests/unit/web_board_fixture.h"
 
 /* --- the order of questions ---------------------------------------------------------------------

@@ -3,15 +3,8 @@
  * The board against a hearsayd that the test scripts: reads and watches through one connection;
  * writes on behalf of phones, and what becomes of them.
  */
-#include "client/web/board.h"
-
-#include <pthread.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "client/web/board/inner.h"
 #include "client/web/board/pool.h"
-#include "tests/lib/check.h"
 #include "tests/unit/web_board_fixture.h"
 
 /* --- reading ------------------------------------------------------------------------------------

@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The board where memory fails, against a hearsayd that the test scripts. */
-#include "client/web/board.h"
-
-#include <stdlib.h>
-#include <string.h>
-
 #include "core/base/err.h"
-#include "tests/lib/check.h"
 #include "tests/unit/web_board_fixture.h"
 
 /* Of the thread of hearsay-web, not of hearsayd. */

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The moderators' page: every text is in every language, and what guests write stays text. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "client/web/form.h"
 #include "client/web/moderate/page.h"
 #include "client/web/page.h"

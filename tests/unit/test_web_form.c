@@ -2,9 +2,6 @@
 /* Forms: what browsers send comes out as it was typed, and nothing else gets in. */
 #include "client/web/form.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
 

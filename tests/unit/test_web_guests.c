@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The moderators' page does without a guests' file only where there is none. */
 #include <errno.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "client/web/setup/config.h"

@@ -4,10 +4,6 @@
  * without markup of the text's, without controls that reorder the page, and without towers of
  * marks. A writer that is out of memory or full stays so.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <utf8proc.h>
 
 #include "client/web/html.h"

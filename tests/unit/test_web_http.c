@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Clients that do as they should: requests, answers now and later, streams. */
-#include "client/web/http.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <sys/socket.h>
 
 #include "daemon/system/reason.h"
-#include "tests/lib/check.h"
 #include "tests/unit/web_http_fixture.h"
 
 /* Several requests go over one connection; the target arrives as it was sent; every answer has the

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests that are wrong, or too long: each ends in a clear status or a close. */
-#include <stdio.h>
-#include <string.h>
-
-#include "tests/lib/check.h"
 #include "tests/unit/web_http_fixture.h"
 
 /* Bytes of a request that the server answers, or closes, at once. */

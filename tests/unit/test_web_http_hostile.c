@@ -3,9 +3,6 @@
  * memory and connections stay bounded. */
 #include "client/web/http_inner.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <sys/resource.h>
@@ -13,7 +10,6 @@
 
 #include "core/base/err.h"
 #include "daemon/system/reason.h"
-#include "tests/lib/check.h"
 #include "tests/unit/web_http_fixture.h"
 
 /* Whoever sends too slowly is closed, whether bytes come or not. */

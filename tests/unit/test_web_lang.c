@@ -4,10 +4,6 @@
  * plurals that its grammar needs. (test_web_page.c finds a text that a page uses and no language
  * has: its key would stand on the page.)
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "client/web/lang.h"
 #include "tests/lib/check.h"
 

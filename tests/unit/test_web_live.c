@@ -3,12 +3,6 @@
  * Live updates: each stream gets what comes into the list once and in order, also when it comes
  * again; phones share a watch; streams are limited.
  */
-#include "client/web/live.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "client/web/live_inner.h"
 #include "daemon/system/list.h"
 #include "tests/lib/check.h"

@@ -3,11 +3,6 @@
  * Live updates and lists: streams get what makes their page agree with its first page as it is
  * loaded; a message that went leaves, and one that others pushed out of the list stays.
  */
-#include "client/web/live.h"
-
-#include <stdlib.h>
-#include <string.h>
-
 #include "client/web/live_inner.h"
 #include "tests/lib/check.h"
 #include "tests/unit/web_live_fixture.h"

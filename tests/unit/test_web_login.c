@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who is logged in at the moderators' page, and for how long. */
-#include <string.h>
-
 #include "client/web/moderate/login.h"
 #include "tests/lib/check.h"
 

@@ -2,8 +2,6 @@
 /* Form tokens hold for one address and for two to three hours. */
 #include "client/web/route/nonce.h"
 
-#include <string.h>
-
 #include <sodium.h>
 
 #include "tests/lib/check.h"

@@ -6,16 +6,11 @@
  * error. In a made-up language nothing is left in English.
  */
 #include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
-#include "client/web/lang.h"
 #include "client/web/statics.h"
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
-#include "tests/unit/web_pages.h"
 #include "tests/unit/web_reader.h"
 
 void *__real_realloc(void *block, size_t bytes);

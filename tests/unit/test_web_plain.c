@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Texts for terminals and for JSON: nothing moves a cursor, no line is too wide, and nothing of a
  * text is lost in JSON. */
-#include <string.h>
 #include <time.h>
 
 #include "client/web/plain.h"

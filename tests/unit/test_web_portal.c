@@ -2,9 +2,6 @@
 /* What phones hear that ask for other names, before and after "Stay connected". */
 #include "client/web/portal.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include <sodium.h>
 
 #include "tests/lib/check.h"

@@ -2,10 +2,6 @@
 /* QR codes: what is drawn is libqrencode's matrix, and the text to join a WiFi is escaped. */
 #include "client/web/qr.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <qrencode.h>
 
 #include "core/base/err.h"

@@ -5,14 +5,8 @@
  */
 #include "client/web/route/route.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #include <sodium.h>
 
-#include "client/web/page.h"
-#include "client/web/route/router.h"
-#include "client/web/route/secret.h"
 #include "tests/lib/check.h"
 #include "tests/unit/web_route_fixture.h"
 

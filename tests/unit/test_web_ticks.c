@@ -5,8 +5,6 @@
  */
 #include "client/web/route/ticks.h"
 
-#include <string.h>
-
 #include "tests/lib/check.h"
 
 enum { CONNECTIONS = 8, GIVEN_MAX = 32 };

@@ -3,10 +3,6 @@
  * have one that it was not left with. */
 #include "client/web/topics.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
 

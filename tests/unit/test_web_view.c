@@ -3,8 +3,6 @@
 #include "client/web/view.h"
 
 #include <ctype.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"

@@ -2,8 +2,6 @@
 /* free and realloc of the programs: what they overwrite, and what libc maps by itself. */
 #include <malloc.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "tests/lib/check.h"

@@ -4,7 +4,8 @@
 
 The Welcome has what `limits` of struct config has (daemon/config/config.h). Each key of [limits] in
 daemon/config/table.c must have its field there, or its field must stand in NOT_TOLD with the reason why clients need
-not know it. A small text with a planted fault of each kind is checked before.
+not know it. The default in the field's comment, "Default: 4,096", must be `.standard` of the key. A small text with a
+planted fault of each kind is checked before.
 """
 import pathlib
 import re
@@ -26,6 +27,20 @@ def read_fields(table):
     return re.findall(r'\bLIMITS_KEY\("\w+", ([\w.]+)\)', table)
 
 
+UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "s": 1, "m": 60, "h": 3600, "d": 86400, "%": 10000}
+
+
+def check_defaults(table, schema):
+    rows = re.findall(r'\bLIMITS_KEY\("\w+", limits\.(\w+)\)(.*?)(?=\w+_KEY\(|\Z)', table, re.DOTALL)
+    for field, row in rows:
+        number, unit = re.search(r'\.standard = "([\d.]+)([A-Za-z%]?)"', row).groups()
+        value = f"{float(number) * UNITS[unit]:,.0f}"
+        comment = re.search(rf"((?:^ *//[^\n]*\n)+) *optional \w+ {field} = ", schema, re.MULTILINE)
+        if not comment or not re.search(rf"Default:[\s/]+{value}[ .]", comment[1]):
+            yield (f"the comment of {field} in proto/hearsay.proto must end with \"Default: {value}.\", the default of "
+                   "daemon/config/table.c, perhaps with the value in words behind the number")
+
+
 def check(table, not_told):
     fields = read_fields(table)
     for field in fields:
@@ -37,7 +52,11 @@ def check(table, not_told):
 
 
 def self_test():
-    table = '{LIMITS_KEY("a", limits.a_max), TYPE},\n{LIMITS_KEY("b", b_s)},'
+    table = '{LIMITS_KEY("a", limits.a_max), TYPE, .standard = "4K"},\n{LIMITS_KEY("b", b_s)},'
+    twice = table + table.replace("a_max", "c_max")
+    schema = "// So many. Default: 4,096.\noptional uint32 a_max = 1;\n// Default: 4,095.\noptional uint32 c_max = 2;"
+    if [text[:20] for text in check_defaults(twice, schema)] != ["the comment of c_max"]:
+        yield f"of the default of c_max was said {list(check_defaults(twice, schema))}"
     for not_told, said in (
             ({"b_s": "why"}, []),
             ({}, ["clients are not told of b_s"]),
@@ -50,7 +69,8 @@ def self_test():
 def main():
     root = pathlib.Path(__file__).resolve().parents[2]
     table = (root / "daemon/config/table.c").read_text(encoding="utf-8")
-    wrong = [*self_test(), *check(table, NOT_TOLD)]
+    schema = (root / "proto/hearsay.proto").read_text(encoding="utf-8")
+    wrong = [*self_test(), *check(table, NOT_TOLD), *check_defaults(table, schema)]
     for text in wrong:
         print(text)
     print(f"{len(read_fields(table))} limits, {len(NOT_TOLD)} of them not told")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Whether hearsayd and its clients use each field of the protocol and each key of their configurations.
+"""Whether hearsayd and its clients use each field of the protocol, each key of their configurations, each column of the
+store and each option of a command.
 
 usage: used_fields.py --build DIRECTORY
 
@@ -41,10 +42,14 @@ TABLES = {  # the folder with config.h and table.c -> the structs of its keys by
     "client/web/setup": {"": "web_config"},
     "client/bridge/setup": {"HOST_KEY": "bridge_host", "HOOD_KEY": "bridge_hood", "": "bridge_config"},
 }
+COLUMNS = "daemon/store/tables.c"
+ROWS = ("daemon/store/persist.h", "daemon/store/row.h", "daemon/store/ops.h")  # with the structs of the columns
+OPTION = re.compile(r'ARGS_\w+\("([^"]+)", (?:\'.\'|0), (?:ARGS_\w+, )?struct \w+, ([\w.]+)')
 EVERY = "every message"
+STORED = "every row of the store"
 QUERY = ("Query", "Results")
 PLACES = (
-    (DAEMON, (EVERY, "config", "config_host")),
+    (DAEMON, (EVERY, STORED, "config", "config_host")),
     (CLIENTS, (EVERY, "web_config", "bridge_config", "bridge_host", "bridge_hood")),
     (HANDLER, QUERY),
     (COMMAND, QUERY),
@@ -130,9 +135,16 @@ class Fields:
                 struct = structs.get(macro, structs[""])
                 self.members[struct, member] = f"{struct}.{member}"
 
+        for name in ROWS:
+            self.headers[name] = (ROOT / name).read_text(encoding="utf-8")
+        rows = re.findall(r'COLUMN(?:_OF)?\("\w+", \w+, (\w+), (\w+)[,)]', (ROOT / COLUMNS).read_text(encoding="utf-8"))
+        self.stored = {f"{struct}.{member}" for struct, member in rows}
+        self.members.update((tuple(name.split(".")), name) for name in self.stored)
+
     def of(self, structs):
         return {name for name in self.members.values()
-                if name.split(".")[0] in structs or (EVERY in structs and name[0].isupper())}
+                if name.split(".")[0] in structs or (EVERY in structs and name[0].isupper())
+                or (STORED in structs and name in self.stored)}
 
     def header(self, name, renamed):
         struct = None
@@ -158,7 +170,7 @@ class Fields:
             with tempfile.TemporaryDirectory() as folder:
                 for name in self.headers:
                     header = pathlib.Path(folder) / name
-                    header.parent.mkdir(parents=True)
+                    header.parent.mkdir(parents=True, exist_ok=True)
                     header.write_text("\n".join(self.header(name, left)) + "\n", encoding="utf-8")
                 with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
                     said = list(pool.map(lambda command: compile_one(command, folder), commands))
@@ -195,6 +207,16 @@ def read_commands(build):
             arguments = arguments[pathlib.Path(arguments[0]).name == "ccache":]  # it costs as much as the compiler
             commands[source] = ([part for part in arguments if part != entry["file"]], build, source)
     return commands
+
+
+def check_options():
+    """Yields the options of commands whose members nothing names but the rows of the options. Members are told apart by
+    their names only."""
+    text = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "client/cli").glob("**/*.[ch]"))
+    for option, member in OPTION.findall(text):
+        own = member.split(".")[-1]
+        if not re.search(rf"(?:->|\.){own}\b(?! = )", OPTION.sub("", text)):
+            yield f"no command reads {member}, where the option --{option} is stored: make one read it"
 
 
 def check(files, used, wanted, not_used):
@@ -237,9 +259,11 @@ def main():
     wrong = list(self_test(fields, commands[ROOT / "daemon/handler/query.c"]))
     for files, messages in PLACES if not wrong else ():
         some = [commands[path] for path in sorted(ROOT.glob(files))
-                if path in commands and path.parent.relative_to(ROOT).as_posix() not in TABLES]
+                if path in commands and path != ROOT / COLUMNS
+                and path.parent.relative_to(ROOT).as_posix() not in TABLES]
         wanted = fields.of(messages)
         wrong += check(files, fields.used_by(some, wanted), wanted, NOT_USED)
+    wrong += check_options()
     for sentence in wrong:
         print(sentence, file=sys.stderr)
     return 1 if wrong else 0

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/watch_fixture.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "daemon/config/options.h"
 #include "daemon/system/container.h"
 #include "daemon/watch/watch.h"

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/web_board_fixture.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <sys/socket.h>
-
-#include "tests/lib/check.h"
 
 enum { GUARD_MS = 60000, CAPABILITIES = 4 };
 

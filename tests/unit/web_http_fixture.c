@@ -3,9 +3,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <sys/socket.h>
@@ -15,9 +12,7 @@
 #include <netinet/in.h>
 
 #include "client/web/http_inner.h"
-#include "core/base/alloc.h"
 #include "daemon/system/reason.h"
-#include "tests/lib/check.h"
 
 enum { PATIENCE_S = 60, BACKLOG = 1024 };
 

@@ -10,10 +10,6 @@
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include <uv.h>
 
 enum {

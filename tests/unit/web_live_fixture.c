@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/web_live_fixture.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "client/web/live_inner.h"
 #include "tests/lib/check.h"
 
@@ -315,18 +311,6 @@ void web_live_watch_ends(void)
 
     watch->is_over = true;
     watch->events->ended(watch->context);
-}
-
-void web_live_watches_end(void)
-{
-    for (size_t i = 0; i < web_live.watch_count; i++) {
-        struct board_watch *watch = &web_live.watches[i];
-
-        if (!watch->is_over) {
-            watch->is_over = true;
-            watch->events->ended(watch->context);
-        }
-    }
 }
 
 /* --- set-up ----------------------------------------------------------------------------------- */

@@ -7,10 +7,6 @@
 
 #include "client/web/live.h"
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 enum {
     WEB_LIVE_VIEWS = 64,
     WEB_LIVE_STREAMS_MAX = 300,
@@ -107,9 +103,6 @@ const char *web_live_got(const struct http_stream *stream);
 void web_live_watch_begins(void);
 void web_live_watch_matches(void);
 void web_live_watch_ends(void);
-
-/* hearsayd ends all watches. */
-void web_live_watches_end(void);
 
 /* hearsayd answers lists at once from now on; until then lists wait for ever. The list has these
  * messages, as m1, m2 ..., of ids 1, 2 ..., the newest first. Those that were in no list before are

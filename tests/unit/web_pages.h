@@ -31,7 +31,6 @@ struct web_pages_sample {
     void (*write)(struct html *html, const struct page *page,
                   const struct web_pages_values *values);
     bool keeps_text; /* what was typed is in a field */
-    bool has_messages;
 };
 
 extern const struct web_pages_sample web_pages_samples[];

@@ -2,9 +2,6 @@
 #include "tests/unit/web_reader.h"
 
 #include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "tests/lib/check.h"
 

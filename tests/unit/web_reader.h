@@ -6,9 +6,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "tests/unit/web_pages.h"
 
 enum { WEB_READER_DEPTH = 32, WEB_READER_IDS = 128, WEB_READER_NAME_BYTES = 64 };

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/web_route_fixture.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "client/web/page.h"
 #include "client/web/route/route.h"
-#include "client/web/route/secret.h"
 #include "tests/lib/check.h"
 
 struct web_route web_route;

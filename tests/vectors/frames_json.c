@@ -3,8 +3,6 @@
 #include "tests/vectors/frames_json.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "proto/codec/inner.h"
 #include "proto/hearsay.pb-c.h"

@@ -3,9 +3,6 @@
  * The context builder of libhearsay against builder.json, which another implementation of the rules
  * wrote. The file's path is the only argument.
  */
-#include <stdio.h>
-#include <string.h>
-
 #include <jansson.h>
 
 #include "client/context/build.h"

@@ -3,13 +3,6 @@
  * frames.json against the codec: what another implementation wrote is read as it was meant, and
  * written again with the same bytes where there is only one way to write it.
  */
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <jansson.h>
-
 #include "proto/codec/codec.h"
 #include "proto/frame.h"
 #include "tests/lib/check.h"

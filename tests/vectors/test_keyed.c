@@ -3,10 +3,6 @@
  * libhearsay's groups, keyed contexts and sealing against keyed.json, which another implementation
  * wrote. The file's path is the only argument.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <jansson.h>
 #include <sodium.h>
 

@@ -3,10 +3,6 @@
  * The C code against the files of this folder, which another implementation wrote. The folder's
  * path is the only argument.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <jansson.h>
 
 #include "core/base/hash.h"
@@ -16,8 +12,6 @@
 #include "core/filter/scalable.h"
 #include "core/profile/encode.h"
 #include "core/profile/phi.h"
-#include "core/profile/profile.h"
-#include "tests/lib/check.h"
 #include "tests/lib/profile_of.h"
 
 enum { BYTES_MAX = PROFILE_BYTES_MAX };

@@ -11,6 +11,7 @@
 
 #include "client/web/setup/types.h"
 #include "core/base/err.h"
+#include "daemon/system/file.h"
 #include "daemon/system/notify.h"
 #include "daemon/system/reason.h"
 
@@ -104,25 +105,6 @@ static bool read_place(int descriptor, struct web_config_listener *place)
     return true;
 }
 
-/* Removes the file of a Unix socket that nobody listens on any more. */
-static void remove_stale(const struct web_config_listener *place, const union address *address,
-                         socklen_t size)
-{
-    struct stat file;
-    int probe;
-
-    if (!place->is_unix || lstat(place->path, &file) != 0 || !S_ISSOCK(file.st_mode)) {
-        return;
-    }
-    probe = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (probe >= 0) {
-        if (connect(probe, &address->any, size) != 0 && errno == ECONNREFUSED) {
-            (void)unlink(place->path); /* bind says what is wrong where this fails */
-        }
-        (void)close(probe);
-    }
-}
-
 /* Binds and listens. 0, or an errno. */
 static int bind_socket(int descriptor, const struct web_config_listener *place)
 {
@@ -130,7 +112,9 @@ static int bind_socket(int descriptor, const struct web_config_listener *place)
     socklen_t size = make_address(place, &address);
     int on = 1;
 
-    remove_stale(place, &address, size);
+    if (place->is_unix) {
+        (void)file_remove_stale_socket(place->path); /* bind says what is wrong where this fails */
+    }
     if (!place->is_unix && setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0) {
         return errno;
     }

@@ -308,26 +308,6 @@ const struct settings_own web_type_rules = {
     .print = rules_print,
 };
 
-static int host_set(const struct settings_source *source, const struct settings_key *key,
-                    void *base, const char *value)
-{
-    if (strlen(value) > 63 ||
-        strspn(value, "abcdefghijklmnopqrstuvwxyz0123456789-") != strlen(value)) {
-        return settings_refuse(source,
-                               "`%s` must be the name of a host of hearsayd, of at most 63 letters "
-                               "a-z, digits and inner hyphens; not `%.160s`",
-                               key->name, value);
-    }
-    return text_set(source, key, base, value);
-}
-
-const struct settings_own web_type_host = {
-    .name = "name",
-    .form = "the name of a host, such as lobby",
-    .set = host_set,
-    .print = text_print,
-};
-
 static int topics_set(const struct settings_source *source, const struct settings_key *key,
                       void *base, const char *value)
 {

@@ -15,7 +15,6 @@ extern const struct settings_own web_type_listener; /* struct web_config: listen
 extern const struct settings_own web_type_name;     /* struct web_config: names */
 extern const struct settings_own web_type_text;     /* any array of char */
 extern const struct settings_own web_type_rules;    /* struct web_config: rules */
-extern const struct settings_own web_type_host;     /* struct web_config: host */
 extern const struct settings_own web_type_topics;   /* struct web_config: topics */
 
 extern const struct settings_own web_type_prefix; /* struct web_config: allow */
