@@ -9,8 +9,6 @@
 #include "core/base/hash.h"
 #include "core/base/hex.h"
 
-enum { TEXT_BYTES_MAX = 4096 /* of one event, so that the event fits into a stream's queue */ };
-
 void live_write_store(const struct hearsay_welcome *welcome, const char *host, const char *place,
                       char *out_store)
 {
@@ -46,60 +44,12 @@ bool live_place_read(const char *text, struct live_place *out_place)
 
 /* --- events ----------------------------------------------------------------------------------- */
 
-/* A time or another number of hearsayd, which is never negative. */
-static void event_write_number(struct html *html, const char *name, int64_t number)
-{
-    html_raw(html, name);
-    html_number(html, number < 0 ? 0 : (uint64_t)number);
-}
-
-/* Cuts a text to TEXT_BYTES_MAX, at the start of a character. */
-static size_t text_cut(const char *text, size_t bytes)
-{
-    if (bytes <= TEXT_BYTES_MAX) {
-        return bytes;
-    }
-    bytes = TEXT_BYTES_MAX;
-    while (bytes > TEXT_BYTES_MAX - 4 && ((unsigned char)text[bytes] & 0xc0) == 0x80) {
-        bytes--;
-    }
-    return bytes;
-}
-
 static void event_write_id(struct html *html, const uint8_t *id)
 {
     char text[2 * HEARSAY_ID_BYTES + 1];
 
     (void)sodium_bin2hex(text, sizeof(text), id, HEARSAY_ID_BYTES);
     html_json(html, text, sizeof(text) - 1);
-}
-
-char *live_event_new(const struct board_message *message, size_t *out_bytes)
-{
-    struct html html;
-
-    html_init(&html);
-    html_raw(&html, "event: message\ndata: {\"id\":");
-    event_write_id(&html, message->id);
-    if (message->text != NULL) {
-        html_raw(&html, ",\"text\":");
-        html_json(&html, message->text, text_cut(message->text, message->bytes));
-    } else {
-        html_raw(&html, ",\"type\":");
-        html_json(&html, message->media_type,
-                  text_cut(message->media_type, strlen(message->media_type)));
-        event_write_number(&html, ",\"bytes\":", (int64_t)message->bytes);
-    }
-    event_write_number(&html, ",\"ms\":", message->deposited_ms);
-    event_write_number(&html, ",\"expires\":", message->expires_ms);
-    event_write_number(&html, ",\"sim\":", message->similarity_ppm);
-    html_raw(&html, "}\n\n");
-    if (html_failed(&html)) {
-        html_deinit(&html);
-        return NULL;
-    }
-    *out_bytes = html.count;
-    return html.bytes; /* taken over */
 }
 
 char *live_event_house(const struct hearsay_house_notice *notices, size_t count,
@@ -144,7 +94,8 @@ char *live_event_answers(const struct live_view *view, bool is_change, size_t *o
         if (is_change ? known->is_untold : known->answer_count > 0) {
             html_raw(&html, count++ == 0 ? "event: answers\ndata: {" : ",");
             event_write_id(&html, known->id);
-            event_write_number(&html, ":", known->answer_count);
+            html_raw(&html, ":");
+            html_number(&html, known->answer_count);
         }
     }
     html_raw(&html, "}\n\n");

@@ -29,9 +29,6 @@ struct live_place {
 /* Reads STORE-MS, as the id of an event is written. False: the text is something else. */
 bool live_place_read(const char *text, struct live_place *out_place);
 
-/* The text of the event for a message, without an id. Owned by the caller; NULL: no memory. */
-char *live_event_new(const struct board_message *message, size_t *out_bytes);
-
 /* The text of the event with the notices for a place (view_is_at). Owned by the caller; NULL: no
  * memory. */
 char *live_event_house(const struct hearsay_house_notice *notices, size_t count,

@@ -16,9 +16,20 @@
 #include "daemon/system/list.h"
 
 enum {
-    SINCE_BYTES_MAX = HTTP_STREAM_BYTES / 2, /* of a list for one stream; else it loads its list */
-    STALE_MS = 5000                          /* an older list says nothing about now */
+    EVENT_BYTES = 72, /* of an event about a message */
+    LISTED_MAX = 100, /* messages of a list: `per_page` */
+    STALE_MS = 5000   /* an older list says nothing about now */
 };
+
+/* Writes an event about a message (EVENT_BYTES). It has no text, which the list has, so that no
+ * long texts fill streams. Returns its length. */
+static size_t event_write(const char *name, const uint8_t *id, char *out)
+{
+    char text[2 * HEARSAY_ID_BYTES + 1];
+
+    (void)sodium_bin2hex(text, sizeof(text), id, HEARSAY_ID_BYTES);
+    return (size_t)snprintf(out, EVENT_BYTES, "event: %s\ndata: {\"id\":\"%s\"}\n\n", name, text);
+}
 
 static bool id_is_equal(const uint8_t *a, const uint8_t *b)
 {
@@ -77,8 +88,6 @@ static void known_remove(struct live_view *view, const uint8_t *id)
 struct live_item {
     const struct board_message *message;
     bool is_new; /* to the view */
-    char *event; /* owned; NULL: not written yet */
-    size_t bytes;
 };
 
 /* Whether a message must still be sent to a stream. */
@@ -90,33 +99,21 @@ static bool stream_lacks(const struct live_stream *stream, const struct live_ite
 /* Sends what a stream lacks, the oldest first, at once, so that no part waits for the client's
  * answer to another one. `items` are in the order of the list. The last event has the id, which
  * says that the client has all messages up to that time. */
-static void stream_send_list(struct live_stream *stream, struct live_item *items, size_t count,
-                             int64_t newest_ms)
+static void stream_send_list(struct live_stream *stream, const struct live_item *items,
+                             size_t count, int64_t newest_ms)
 {
-    char text[SINCE_BYTES_MAX];
     char id[64];
+    char text[LISTED_MAX * EVENT_BYTES + sizeof(id)];
     size_t used = 0;
     size_t last = 0; /* where the last event begins */
     int id_bytes =
         snprintf(id, sizeof(id), "id: %s-%lld\n", stream->view->store, (long long)newest_ms);
 
-    for (size_t i = count; i-- > 0;) {
-        struct live_item *item = &items[i];
-
-        if (!stream_lacks(stream, item)) {
-            continue;
+    for (size_t i = count < LISTED_MAX ? count : LISTED_MAX; i-- > 0;) {
+        if (stream_lacks(stream, &items[i])) {
+            last = used;
+            used += event_write("message", items[i].message->id, text + used);
         }
-        if (item->event == NULL) {
-            item->event = live_event_new(item->message, &item->bytes);
-        }
-        if (item->event == NULL || item->bytes + (size_t)id_bytes > sizeof(text) - used) {
-            live_stream_send_gone(stream);
-            stream->since_ms = 0;
-            return;
-        }
-        last = used;
-        memcpy(text + used, item->event, item->bytes);
-        used += item->bytes;
     }
     stream->since_ms = 0;
     if (used > 0) {
@@ -147,9 +144,6 @@ static void view_send_list(struct live_view *view, const struct board_list *list
         } else if (!stream->is_ending && list->count > 0) {
             stream_send_list(stream, items, list->count, list->messages[0].deposited_ms);
         }
-    }
-    for (size_t i = 0; items != NULL && i < list->count; i++) {
-        free(items[i].event);
     }
     free(items);
     view->new_ms = as_of_ms;
@@ -193,13 +187,11 @@ static void view_send_answers(struct live_view *view)
 
 static void view_send_out(struct live_view *view, const uint8_t *id)
 {
-    char event[64 + 2 * HEARSAY_ID_BYTES];
-    char text[2 * HEARSAY_ID_BYTES + 1];
+    char event[EVENT_BYTES];
+    size_t bytes = event_write("out", id, event);
 
-    (void)sodium_bin2hex(text, sizeof(text), id, HEARSAY_ID_BYTES);
-    int bytes = snprintf(event, sizeof(event), "event: out\ndata: {\"id\":\"%s\"}\n\n", text);
     known_remove(view, id);
-    view_send(view, event, (size_t)bytes);
+    view_send(view, event, bytes);
 }
 
 static void view_check_due(struct live_view *view);

@@ -16,6 +16,7 @@ struct report_job {
     bool is_uncounted;   /* the report does not count towards hide_after */
     bool is_own;         /* the sender has left the message itself */
     bool is_grave;       /* of the kind ILLEGAL or ABOUT_ME, and not is_own */
+    bool is_first_grave; /* of its message */
     bool is_beyond;      /* the report would hide the message if no bound kept it shown */
     uint32_t text_bytes; /* of its reason, which count in host->moderation until it is stored */
     char words[PERSIST_WORDS_BYTES_MAX];
@@ -50,7 +51,8 @@ static void take_report(const struct report_job *job, struct moderated *known)
 {
     const struct persist_message *message = &job->op.message;
 
-    if (known != NULL && (known->reports == 0 || (job->is_beyond && !known->is_beyond))) {
+    if (known != NULL &&
+        (known->reports == 0 || job->is_first_grave || (job->is_beyond && !known->is_beyond))) {
         known->is_new = true;
         known->new_kind = job->op.words_bytes > 0 ? (uint8_t)(job->words[0] - '0')
                                                   : (uint8_t)HEARSAY_REPORT_OTHER_KIND;
@@ -225,6 +227,7 @@ static void report_count(struct report_job *job, struct moderated *known,
     known->uncounted += job->is_uncounted;
     known->own += job->is_own;
     known->grave += job->is_grave;
+    job->is_first_grave = job->is_grave && known->grave == 1;
 }
 
 /*

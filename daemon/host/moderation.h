@@ -37,7 +37,7 @@ struct moderated {
     int64_t destroy_ms; /* of a removed message: see persist_message; else 0 */
     int64_t removed_ms; /* of a removed message: when it was removed; else 0 */
     bool is_new;        /* no request Wait was told of the message */
-    uint8_t new_kind;   /* is_new: kind of the first report; 0: none, or not known */
+    uint8_t new_kind;   /* is_new: kind of the report that is news; 0: none, or not known */
 };
 
 struct moderation {

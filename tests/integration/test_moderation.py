@@ -240,6 +240,26 @@ def test_nothing_is_left_within_a_minute(make_daemon, clock, rng):
         assert client.call(pb.Get(id=kept.id)).payload == secrets[2]
 
 
+def test_a_wait_hears_of_the_first_grave_report(make_daemon, rng):
+    """Else an author reports a message as spam before anybody can say what it is, and no phone makes a sound again."""
+    daemon = daemon_with(make_daemon, "[host default]\nhide_after = 9\n")
+    senders = From(daemon)
+    with daemon.administrator() as waiting, daemon.client(source="127.0.7.1") as author:
+        one, other = leave(author, rng), leave(author, rng)
+        senders.report(1, one.id, kind=pb.SPAM)
+        assert waiting.call(pb.Wait()).kind == pb.SPAM
+        asked = waiting.post(pb.Wait())
+        senders.report(1, one.id, kind=pb.ILLEGAL)  # counts once, and is the author's
+        senders.report(2, one.id, kind=pb.HARASSMENT)
+        senders.report(3, one.id, kind=pb.ILLEGAL)
+        answer = waiting.receive()
+        assert (answer.id, answer.waited.id, answer.waited.kind) == (asked, one.id, pb.ILLEGAL)
+        waiting.post(pb.Wait())
+        senders.report(4, one.id, kind=pb.ABOUT_ME)
+        senders.report(2, other.id)
+        assert waiting.receive().waited.id == other.id, "the second one is not new"
+
+
 def test_an_illegal_message_stays_named(make_daemon, rng):
     """A hundred reports of spam do not push out the one that says illegal; kinds come with words."""
     daemon = daemon_with(make_daemon, "[host default]\nhide_after = 0\n")

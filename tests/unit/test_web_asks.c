@@ -177,6 +177,21 @@ TEST(test_few_places_are_kept)
     asks_deinit(&asks);
 }
 
+/* The answers to one message may be as large as a frame, and are given again only while hearsayd is
+ * away. So one phone that reads many messages does not fill the memory with them. */
+TEST(test_few_answers_are_kept)
+{
+    struct asks asks;
+    struct ask key = {.kind = ASK_ANSWERS, .host = "default"};
+    asks_init(&asks, 4);
+    for (unsigned i = 0; i < ASK_GETS_MAX; i++) {
+        key.id[0] = (uint8_t)i;
+        assert_non_null(asks_take(&asks, &key, true));
+    }
+    assert_int_equal(asks.counts[ASK_ANSWERS], ASK_ANSWERS_KEPT);
+    asks_deinit(&asks);
+}
+
 /* Many phones that come at once are told their places, and do not hold up the lists. */
 WEB_BOARD_TEST(test_small_questions_do_not_stop_lists)
 {

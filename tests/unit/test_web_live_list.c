@@ -42,7 +42,9 @@ TEST_WITH(a_stream_gets_what_came_behind_its_page, web_live_setup, web_live_tear
     assert_int_equal(web_live.list_count, before + 1);
 }
 
-TEST_WITH(who_lacks_too_much_of_the_list_loads_it, web_live_setup, web_live_teardown)
+/* Else one device that leaves two of the longest texts would have all open pages load their list at
+ * once, again and again. */
+TEST_WITH(long_texts_let_nobody_load_the_list, web_live_setup, web_live_teardown)
 {
     static char text[4096];
 
@@ -50,13 +52,12 @@ TEST_WITH(who_lacks_too_much_of_the_list_loads_it, web_live_setup, web_live_tear
     web_live_watch_begins();
     web_live_set_list(3, (unsigned[]){3, 2, 1}, false);
     memset(text, 'x', sizeof(text));
-    memcpy(text, "m9", 2);
     for (size_t i = 0; i < 3; i++) {
         web_live.listed[i].text = text;
         web_live.listed[i].bytes = sizeof(text);
     }
     web_live_pass(LIVE_SOON_MS);
-    assert_string_equal(web_live_got(since), "G");
+    assert_string_equal(web_live_got(since), "m1 m2 m3");
 }
 
 /* One device posts 40 messages while others post: of the list, which has a share of them, streams

@@ -436,10 +436,12 @@ static const char *stream_read(const struct http_stream *stream, char out_id[40]
         } else if (strncmp(event, "event: answers\ndata: {", 22) == 0) {
             used += answers_read(event + 22, text + used, sizeof(text) - used);
         } else {
-            assert_memory_equal(event, "event: message\n", 15);
-            used +=
-                (size_t)snprintf(text + used, sizeof(text) - used, "m%u ",
-                                 (unsigned)strtoul(strstr(event, "\"text\":\"m") + 9, NULL, 10));
+            char number[3] = {event[28], event[29], '\0'};
+
+            assert_memory_equal(event, "event: message\ndata: {\"id\":\"", 28);
+            assert_string_equal(event + 30, "000000000000000000000000000000\"}");
+            used += (size_t)snprintf(text + used, sizeof(text) - used, "m%u ",
+                                     (unsigned)strtoul(number, NULL, 16));
         }
     }
     if (used > 0) {

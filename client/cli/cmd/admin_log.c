@@ -222,9 +222,10 @@ const struct cli_command command_admin_wait = {
     .summary = "wait until a message is reported, or waits for review",
     .arguments = "--reported [OPTION]...",
     .details =
-        "Prints the id of the message and the kind of its first report, never its text; of\n"
-        "several messages the oldest, and how many more there are. What came since the last\n"
-        "wait counts. When --timeout is over, exits with 1; without it, waits for weeks.\n",
+        "Prints the id of the message and the kind of the report, never its text; of several\n"
+        "messages the oldest, and how many more there are. The first report as illegal or about\n"
+        "somebody ends a wait, too. What came since the last wait counts. When --timeout is\n"
+        "over, exits with 1; without it, waits for weeks.\n",
     .examples = "  hearsay admin wait --reported && hearsay admin list\n",
     CLI_OPTIONS(wait_options, struct wait_options),
     .run = wait_run,

@@ -8,9 +8,9 @@
 
 void asks_init(struct asks *asks, size_t views)
 {
-    *asks =
-        (struct asks){.limits = {views, ASK_GETS_MAX, ASK_GETS_MAX, ASK_PLACES_MAX, ASK_GETS_MAX},
-                      .kept = {views, ASK_GETS_MAX, ASK_GETS_MAX, ASK_PLACES_KEPT, ASK_GETS_MAX}};
+    *asks = (struct asks){
+        .limits = {views, ASK_GETS_MAX, ASK_GETS_MAX, ASK_PLACES_MAX, ASK_GETS_MAX},
+        .kept = {views, ASK_GETS_MAX, ASK_ANSWERS_KEPT, ASK_PLACES_KEPT, ASK_GETS_MAX}};
 }
 
 static void ask_free(struct ask *ask)

@@ -12,6 +12,7 @@ enum ask_kind { ASK_LIST, ASK_GET, ASK_ANSWERS, ASK_PLACE, ASK_PLACES, ASK_KINDS
 
 enum {
     ASK_GETS_MAX = 64,
+    ASK_ANSWERS_KEPT = 4, /* as long as nobody waits for more */
     ASK_PLACES_MAX = 1024,
     ASK_PLACES_KEPT = 256,     /* as long as nobody waits for more */
     ASK_KEEP_MS = 60 * 1000,   /* the longest time that an answer is given while hearsayd is away */
