@@ -182,19 +182,20 @@ def test_evil_is_not_told_what_was_left_or_read(phone, make_place, door, page):
     """An open page asks evil for its events. It says neither which message it shows nor which is its reader's, whatever
     these events are."""
     place, code = visit_a(phone, make_place, door)
+    store = phone.find("body").get_attribute("data-store")
     ids = [item.get_attribute("id").removeprefix("m-") for item in phone.all("#messages > li")]
     place.answer(ids[0], "an answer", source="127.0.0.9")
     phone.until(lambda: phone.has("#answered"), "what A says of it")
     if page == "message":
         phone.follow("#answered")
     else:
-        phone.go("/?p=" + phone.find("body").get_attribute("data-store"))  # as the links of the page lead there
+        phone.go("/?p=" + store)  # as the links of the page lead there
     place.stop()
     with evil_at(door, kind=EvilEvents, known=ids) as evil:
         asked = evil.RequestHandlerClass.asked
         # Between two streams are 3 s. By then a page has done what it does for events.
         phone.until(lambda: sum("GET /events" in one for one in asked) > 1, "two streams")
-        for secret in (code, *ids, "p="):  # `p`: digits of the store of A
+        for secret in (code, *ids, f"p={store}"):
             assert secret not in "".join(asked)
     phone.driver.get_log("browser")
 

@@ -393,18 +393,22 @@
     }
   }
 
-  // What the page shows, without the digits of the place, which would tell another one where the phone was.
-  function viewQuery() {
+  // What the page shows. Instead of the digits of the place, which would tell another one where the phone was, `p` has
+  // others, so that no other place can have made the phone keep a page for the address. Around here is asked only when
+  // somebody taps.
+  function viewQuery(isTapped) {
     const query = new URLSearchParams(location.search);
-    query.delete('p');
+    query.set('p', Math.random());
+    if (!isTapped) {
+      query.delete('a');
+    }
     return query;
   }
 
   // The browser makes the document of the answer; no text of ours becomes markup.
-  function listLoad(query, done) {
+  function listLoad(done, isTapped) {
     const request = new XMLHttpRequest();
-    query.set('n', Math.random()); // no other place can have made the phone keep a page for this address
-    request.open('GET', location.pathname + '?' + query);
+    request.open('GET', location.pathname + '?' + viewQuery(isTapped));
     request.responseType = 'document';
     request.timeout = 10000;
     request.setRequestHeader('Accept', 'text/html'); // else it is that of a program
@@ -422,8 +426,7 @@
         liveAgain();
       }
     });
-    request.addEventListener('error', liveAgain);
-    request.addEventListener('timeout', liveAgain);
+    request.onerror = request.ontimeout = liveAgain;
     request.send();
   }
 
@@ -451,7 +454,7 @@
   // Shows what waits, and moves the focus there: the button goes away.
   function newTake() {
     const old = new Set([...list.children].map(itemId));
-    listLoad(viewQuery(), (page, next) => {
+    listLoad((page, next) => {
       listReplace(page, next);
       const items = [...list.querySelectorAll('li:not([hidden])')];
       const first = items.find((item) => !old.has(itemId(item))) || items[0];
@@ -459,7 +462,7 @@
         first.tabIndex = -1;
         first.focus();
       }
-    });
+    }, true);
   }
 
   // Takes out what a newer list has no more. Items beyond its end may still be there.
@@ -474,31 +477,20 @@
     }
   }
 
-  // Events were missed, or may have been, or this is another place, or its clock was set. Around here is asked only
-  // when somebody taps: of such a page the list stays, and at another place it is that of here.
+  // Events were missed, or may have been, or this is another place, or its clock was set. A page around here is not
+  // compared, since this is the list of here.
   function listCheck() {
-    const here = viewQuery();
-    here.delete('a');
-    listLoad(here, (page, next, shift) => {
-      const now = page.body.dataset.store || '';
+    listLoad((page, next, shift) => {
+      const {store: now = '', key: fresh = ''} = page.body.dataset;
       const isOther = now !== store;
-      const isElsewhere = isOther || next.dataset.place !== list.dataset.place;
-      keyTake(page.body.dataset.key || '', isOther);
+      keyTake(fresh, isOther);
       store = now;
-      if (isAsked('a')) {
-        if (isElsewhere) {
-          location.replace('/?' + here);
-        }
-        return;
-      }
-      if (isElsewhere || Math.abs(shift) > 60000) {
+      if (isOther || next.dataset.place !== list.dataset.place || Math.abs(shift) > 60000) {
         list.dataset.place = next.dataset.place;
         listReplace(page, next);
-        return;
-      }
-      itemsCompare(page, next);
-      for (const item of next.children) {
-        messageNote(itemId(item));
+      } else if (!isAsked('a')) {
+        itemsCompare(page, next);
+        [...next.children].map(itemId).forEach(messageNote);
       }
     });
   }
