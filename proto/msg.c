@@ -68,6 +68,20 @@ void msg_text_copy(char *out_text, size_t capacity, const char *text, size_t len
     out_text[kept] = '\0';
 }
 
+const void *msg_keep_bytes(uint8_t **at, const void *data, size_t count)
+{
+    uint8_t *to = *at;
+
+    if (data == NULL) {
+        return NULL;
+    }
+    if (count > 0) {
+        memcpy(to, data, count);
+    }
+    *at += count;
+    return to;
+}
+
 /* Replaces each byte that is not UTF-8 by a question mark. */
 static void msg_text_repair(char *text)
 {

@@ -43,3 +43,6 @@ bool msg_change_has_content(const struct hearsay_change *change);
  * `capacity` >= 1 bytes. A text that does not fit is cut on a character boundary.
  */
 void msg_text_copy(char *out_text, size_t capacity, const char *text, size_t length);
+
+/* Copies bytes to *at, and moves *at behind them. Returns the copy; NULL stays NULL. */
+const void *msg_keep_bytes(uint8_t **at, const void *data, size_t count);

@@ -260,32 +260,16 @@ static int compare_remote(const void *left, const void *right)
     return order != 0 ? order : memcmp(a->result.id.data, b->result.id.data, MESSAGE_ID_BYTES);
 }
 
-/* Copies `count` bytes and a NUL to *at, and moves *at behind them. NULL stays NULL. */
-static const void *keep_bytes(uint8_t **at, const void *data, size_t count)
-{
-    uint8_t *to = *at;
-
-    if (data == NULL) {
-        return NULL;
-    }
-    if (count > 0) {
-        memcpy(to, data, count);
-    }
-    to[count] = 0;
-    *at += count + 1;
-    return to;
-}
-
 static size_t kept_bytes(const struct hearsay_result *result)
 {
     return result->id.count + result->host.length + result->media_type.length +
-           result->payload.count + 4;
+           result->payload.count + 2; /* with the NULs of the texts */
 }
 
 static void keep_result(struct hearsay_result *result, bool with_payload, uint8_t **at)
 {
-    result->id.data = keep_bytes(at, result->id.data, result->id.count);
-    result->host.text = keep_bytes(at, result->host.text, result->host.length);
+    result->id.data = msg_keep_bytes(at, result->id.data, result->id.count);
+    result->host.text = msg_keep_bytes(at, result->host.text, result->host.length + 1);
     result->filter = (struct hearsay_bytes){NULL, 0};
     result->epoch = 0;
     if (!with_payload) {
@@ -294,8 +278,9 @@ static void keep_result(struct hearsay_result *result, bool with_payload, uint8_
         result->payload_omitted = false;
         return;
     }
-    result->media_type.text = keep_bytes(at, result->media_type.text, result->media_type.length);
-    result->payload.data = keep_bytes(at, result->payload.data, result->payload.count);
+    result->media_type.text =
+        msg_keep_bytes(at, result->media_type.text, result->media_type.length + 1);
+    result->payload.data = msg_keep_bytes(at, result->payload.data, result->payload.count);
 }
 
 /*

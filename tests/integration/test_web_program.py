@@ -3,6 +3,7 @@
 
 import html
 import os
+import pathlib
 import re
 import shutil
 import signal
@@ -69,7 +70,7 @@ def test_reload_and_refusal(make_web):
     ("listen = /run/x.sock proxied freebind", "freebind is for addresses, not for a Unix socket"),
     ("name = Hearsay.lan", "letters a-z"),
     ("host = -bar", "inner hyphens, such as"),
-    ("language = sv", "auto, en, de, fr or ar"),
+    ("language = sv", "`language` must be auto, en, "),
     ("wifi_ssid = a\nwifi_password = short", "8 to 63"),
     ("wifi_password = long enough", "wifi_ssid"),
     ("events = 512", "connections"),
@@ -84,6 +85,16 @@ def test_refusals_say_what_would_be_right(tmp_path, config, sentence):
     done = subprocess.run([conftest.program(HEARSAY_WEB), "--config", file, "--check-config"],
                           capture_output=True, text=True, timeout=wire.PATIENCE, check=False)
     assert done.returncode == 2 and sentence in done.stderr, done.stderr
+
+
+def test_the_help_names_all_languages():
+    page = subprocess.run([conftest.program(HEARSAY_WEB), "--print-reference", "markdown"], capture_output=True,
+                          text=True, check=True).stdout
+    helps = re.findall(r"^\| `language` \|.*", page, re.MULTILINE)
+    tags = [path.stem for path in (pathlib.Path(__file__).parents[2] / "client/web/lang").glob("*.txt")]
+    assert len(helps) == 2 and len(tags) >= 4
+    lacking = {tag for tag in tags for text in helps if not re.search(rf"\b{tag}\b", text)}
+    assert not lacking, "the help of `language` in client/web/setup/table.c, twice there, lacks them"
 
 
 def test_freebind(make_web, tmp_path):

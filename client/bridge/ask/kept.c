@@ -37,20 +37,6 @@ static struct layout plan_block(const struct hearsay_results *results, uint32_t 
     return layout;
 }
 
-static const void *keep_bytes(uint8_t **at, const void *data, size_t count)
-{
-    uint8_t *to = *at;
-
-    if (data == NULL) {
-        return NULL;
-    }
-    if (count > 0) {
-        memcpy(to, data, count);
-    }
-    *at += count;
-    return to;
-}
-
 /* Copies one result; `used` are the bytes of payloads so far. */
 static void keep_result(const struct hearsay_result *from, struct kept *kept, uint8_t **at,
                         size_t payload_most)
@@ -62,8 +48,8 @@ static void keep_result(const struct hearsay_result *from, struct kept *kept, ui
     *to = *from;
     to->host = (struct hearsay_text){kept->host, strlen(kept->host)};
     to->epoch = 0;
-    to->id.data = keep_bytes(at, from->id.data, from->id.count);
-    to->filter.data = keep_bytes(at, from->filter.data, from->filter.count);
+    to->id.data = msg_keep_bytes(at, from->id.data, from->id.count);
+    to->filter.data = msg_keep_bytes(at, from->filter.data, from->filter.count);
     if (from->payload.data != NULL && !has_payload) {
         to->media_type = (struct hearsay_text){NULL, 0};
         to->payload = (struct hearsay_bytes){NULL, 0};
@@ -71,9 +57,10 @@ static void keep_result(const struct hearsay_result *from, struct kept *kept, ui
         return;
     }
     if (from->media_type.text != NULL) { /* with its NUL */
-        to->media_type.text = keep_bytes(at, from->media_type.text, from->media_type.length + 1);
+        to->media_type.text =
+            msg_keep_bytes(at, from->media_type.text, from->media_type.length + 1);
     }
-    to->payload.data = keep_bytes(at, from->payload.data, from->payload.count);
+    to->payload.data = msg_keep_bytes(at, from->payload.data, from->payload.count);
     kept->payload_bytes += from->payload.count;
 }
 
