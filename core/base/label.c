@@ -6,7 +6,7 @@
 
 #include "core/base/character.h"
 
-const char label_geohash_digits[] = "0123456789bcdefghjkmnpqrstuvwxyz";
+const char label_geohash_digits[LABEL_GEOHASH_DIGITS + 1] = "0123456789bcdefghjkmnpqrstuvwxyz";
 
 /*
  * Each row has a range of first bytes of UTF-8 characters, the range of the second byte, and the

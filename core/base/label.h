@@ -30,4 +30,5 @@ size_t label_character(const char *bytes, size_t length);
 bool label_is_utf8(const char *bytes, size_t length);
 
 /* The 32 digits of a geohash: 0-9 and b-z without i, l and o (Niemeyer 2008). */
-extern const char label_geohash_digits[];
+enum { LABEL_GEOHASH_DIGITS = 32 };
+extern const char label_geohash_digits[LABEL_GEOHASH_DIGITS + 1];

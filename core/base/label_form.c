@@ -73,7 +73,7 @@ static bool geo_form(const char *value, char *out)
 
     for (size_t i = 0; i < length; i++) {
         out[i] = lower_of(value[i]);
-        is_right = is_right && strchr(label_geohash_digits, out[i]) != NULL;
+        is_right = is_right && memchr(label_geohash_digits, out[i], LABEL_GEOHASH_DIGITS) != NULL;
     }
     out[length] = '\0';
     return is_right;

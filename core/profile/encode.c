@@ -82,7 +82,7 @@ static bool is_hour(const char *value)
 static bool is_geohash(const char *value)
 {
     for (size_t i = 0; i < PROFILE_GEOHASH_BYTES; i++) {
-        if (value[i] == '\0' || strchr(label_geohash_digits, value[i]) == NULL) {
+        if (memchr(label_geohash_digits, value[i], LABEL_GEOHASH_DIGITS) == NULL) {
             return false;
         }
     }

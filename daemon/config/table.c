@@ -273,8 +273,9 @@ static const struct settings_key keys[] = {
     {HOST_KEY("suggested_max_distance", suggested_max_distance_ppm), SETTINGS_TYPE_DISTANCE, 0, PPM,
      .standard = "0.7725", .reloadable = true,
      .help = "Messages beyond this distance by phi are probably unrelated. Clients apply this "
-             "bound unless their user says otherwise. Until 0.2.0 it was the Jaccard distance, so "
-             "values below 0.6, and above 0.85 but not 1, cause a warning at the start."},
+             "bound unless their user says otherwise. Until 0.2.0 it was the Jaccard distance, "
+             "with the default 0.8, so this value, those below 0.6, and those above 0.85 but not 1 "
+             "cause a warning at the start."},
     {HOST_KEY("here", here), SETTINGS_TYPE_OWN, .own = &config_type_labels,
      .standard_note = "without here_file and here_map: place: and 16 digits of the store's id",
      .example = "geo:u281zd, wifi:a4:2b:8c:01:02:03", .repeatable = true, .reloadable = true,
