@@ -92,8 +92,8 @@ struct http_answer {
     uint32_t max_age_s;     /* Cache-Control: max-age; 0: no-store */
     const void *body;       /* copied; of a HEAD only its length is sent */
     size_t body_bytes;
-    bool is_static;   /* the body stays in place for ever and is not copied */
-    bool is_given;    /* the body is not copied, and http_answer or its end calls free */
+    bool is_static; /* the body stays in place for ever and is not copied */
+    bool is_given;  /* the body is not copied, and http_answer or its end calls free */
 };
 
 /* An answer that does not end: Server-Sent Events. */

@@ -123,8 +123,7 @@ static struct MHD_Response *response_new(const struct http_answer *answer)
     if (response == NULL) {
         return NULL;
     }
-    if (!response_add_common(response) ||
-        !response_add_own(response, answer)) {
+    if (!response_add_common(response) || !response_add_own(response, answer)) {
         MHD_destroy_response(response);
         return NULL;
     }

@@ -193,6 +193,16 @@ int store_database_require_transaction(const struct store_database *database)
     return sqlite3_get_autocommit(database->db) == 0 ? SQLITE_OK : SQLITE_NOMEM;
 }
 
+bool store_database_has_moved(const struct store_database *database)
+{
+    int has_moved = 0;
+
+    if (database->db != NULL) { /* SQLite compares the inodes, as before a write without a log */
+        (void)sqlite3_file_control(database->db, NULL, SQLITE_FCNTL_HAS_MOVED, &has_moved);
+    }
+    return has_moved != 0;
+}
+
 int store_database_begin(struct store_database *database)
 {
     database->before = database->state;

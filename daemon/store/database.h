@@ -296,6 +296,10 @@ int store_database_drop_moderation(struct store_database *database, int64_t seq)
  */
 int store_database_require_transaction(const struct store_database *database);
 
+/* Whether the file of the database is not at its path any more: it was moved or removed, or another
+ * one was moved there. What is committed then is gone after a restart. */
+bool store_database_has_moved(const struct store_database *database);
+
 /*
  * Sets the outcome of an operation to PERSIST_FAILED, because a row does not match its checksum.
  * The operation must not have changed anything. Returns SQLITE_OK, so that the transaction goes

@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/base/expiry.h"
 #include "daemon/store/error.h"
@@ -30,7 +29,7 @@ int store_deposit_insert(struct store_database *database, struct persist_message
 
 int store_deposit_refuse(const struct store_database *database, struct persist_op *op)
 {
-    if (access(sqlite3_db_filename(database->db, NULL), F_OK) != 0) {
+    if (store_database_has_moved(database)) {
         op->outcome = PERSIST_FAILED;
         op->reason = store_error_reason(SQLITE_READONLY_DBMOVED);
         return SQLITE_OK;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/store/space.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -33,10 +32,7 @@ uint64_t store_space_free(const char *path)
 {
     struct statvfs info;
 
-    if (statvfs(path, &info) != 0) {
-        return errno == ENOENT ? 0 : UINT64_MAX; /* 0: what is written there would be lost */
-    }
-    if (info.f_blocks == 0) {
+    if (statvfs(path, &info) != 0 || info.f_blocks == 0) {
         return UINT64_MAX;
     }
     return (uint64_t)info.f_bavail * info.f_frsize;

@@ -42,8 +42,8 @@ struct store_space_need {
 };
 
 /*
- * Returns the free bytes of the file system of `path`, without those that only root may use; 0 if
- * nothing is there; UINT64_MAX if statvfs does not tell.
+ * Returns the free bytes of the file system of `path`, without those that only root may use;
+ * UINT64_MAX if statvfs does not tell.
  */
 uint64_t store_space_free(const char *path);
 
