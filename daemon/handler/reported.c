@@ -253,7 +253,10 @@ static void on_list_read(struct persist_read *read)
         review_write_cursor(&job->places[used - 1], job->cursor);
         response.reported_list.next = (struct hearsay_bytes){job->cursor, sizeof(job->cursor)};
     }
-    if (response.reported_list.message_count == 0 && response.reported_list.next.data != NULL) {
+    /* Else the page may be empty, if all of its messages have gone meanwhile. */
+    bool reads_on = job->wanted.name_bytes > 0 || used < read->entry_count;
+    if (reads_on && response.reported_list.message_count == 0 &&
+        response.reported_list.next.data != NULL) {
         arena_reset(&service->arena);
         job_release(&job->base);
         job->asked.after = response.reported_list.next;

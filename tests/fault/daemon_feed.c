@@ -39,6 +39,7 @@ static void become_bridge(struct faults_fixture *fixture)
 
     for (session = fixture->server.sessions.first; session != NULL; session = session->next) {
         session->client.is_bridge = true;
+        session->client.is_administrator = false; /* as on a socket with the word bridge */
     }
 }
 
