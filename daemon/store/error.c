@@ -11,8 +11,8 @@
 const char *store_error_reason(int rc)
 {
     if (rc == SQLITE_READONLY_DBMOVED) {
-        return "the database was moved or removed while hearsayd runs: put its files back, "
-               "because a restart without them begins an empty store";
+        return "the database was moved, removed or replaced while hearsayd runs: put its files "
+               "back, because a restart begins without what they have";
     }
     switch (rc & 0xff) {
     case SQLITE_FULL:

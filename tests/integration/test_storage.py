@@ -418,7 +418,7 @@ def test_a_database_that_is_moved_away(daemon, rng):
         client.call(deposit(rng))
         move("", ".away")
         assert client.refused(deposit(rng)).code == "STORAGE"
-        daemon.wait_log("warning: storage: the database was moved or removed while hearsayd runs")
+        daemon.wait_log("warning: storage: the database was moved, removed or replaced while hearsayd runs")
         shutil.copyfile(database(daemon) + ".away", database(daemon))
         assert client.refused(deposit(rng)).code == "STORAGE", "another file with its name is not it"
         move(".away", "")
