@@ -262,8 +262,8 @@ void rules_drop(struct rules *rules, const struct persist_rule *rule)
 }
 
 /*
- * Whether a filter is within the ban's maximum bit distance of the banned filter, inclusive. The
- * distance of two empty filters is 0.
+ * Whether a filter is within the ban's maximum bit distance of the banned filter, inclusive. An
+ * answer's filter has no bits, and says nothing that a ban could be about.
  */
 static bool is_within(const struct ban *ban, const uint8_t *filter)
 {
@@ -274,7 +274,7 @@ static bool is_within(const struct ban *ban, const uint8_t *filter)
         shared += popcount_word(ban->value[i] & filter[i]);
         all += popcount_word(ban->value[i] | filter[i]);
     }
-    return (all - shared) * 1000000 <= all * ban->max_distance_ppm;
+    return all > 0 && (all - shared) * 1000000 <= all * ban->max_distance_ppm;
 }
 
 const struct ban *rules_find_ban(const struct rules *rules, const uint8_t *filter,

@@ -293,9 +293,7 @@ static void expect_stats(struct world *world, struct w_request *request)
 
 static bool is_administrative(enum hearsay_request_kind kind)
 {
-    /* the sim expects answers to an export apart */
-    return kind >= HEARSAY_REQUEST_STATS && kind <= HEARSAY_REQUEST_BANS &&
-           kind != HEARSAY_REQUEST_EXPORT;
+    return kind >= HEARSAY_REQUEST_STATS && kind <= HEARSAY_REQUEST_BANS;
 }
 
 static void expect_administrative(struct world *world, struct w_request *request)
@@ -406,13 +404,9 @@ static void expect_host_request(struct world *world, struct w_request *request)
     case HEARSAY_REQUEST_WATCH:
         expect_watch(world, request);
         return;
-    case HEARSAY_REQUEST_EXPORT:
-        if (!request->client->is_administrator) {
-            expect_error(request, HEARSAY_CODE_FORBIDDEN, "export");
-        }
+    case HEARSAY_REQUEST_EXPORT:   /* when it is read */
+    case HEARSAY_REQUEST_WITHDRAW: /* when it is stored */
         return;
-    case HEARSAY_REQUEST_WITHDRAW:
-        return; /* when it is stored */
     default:
         expect_administrative(world, request);
     }

@@ -124,6 +124,11 @@ TEST(test_bans)
     assert_null(look(&rules, far, "x"));
     assert_null(look(&rules, none, "x"));
 
+    struct persist_rule empty = ban_of(PERSIST_BAN_FILTER, none, sizeof(none), 0);
+    assert_int_equal(rules_put(&rules, &empty), 0);
+    assert_null(look(&rules, none, "x")); /* or no answer could be left any more */
+    rules_drop(&rules, &empty);
+
     rules_drop(&rules, &payload);
     assert_null(look(&rules, far, "spam"));
     assert_int_equal(rules.payload_count, 0);
