@@ -134,6 +134,10 @@ int privilege_make_directory(const char *directory, const struct privilege_user 
     /* Root owns the parents, and the user must be able to enter. */
     int rc = datadir_make(directory, 0755, path, &made, out_reason);
 
+    if (rc == 0 && !made && stat(path, &info) == 0 && info.st_uid == 0 && rmdir(path) == 0) {
+        /* It was empty: a start was killed before it gave the directory to the user. */
+        rc = datadir_make(directory, 0755, path, &made, out_reason);
+    }
     if (rc != 0) {
         return rc;
     }

@@ -61,8 +61,9 @@ int privilege_find_group(const char *name, gid_t *out_group, char *out_reason);
 
 /*
  * Makes the data directory for the user (0700), with missing parents (0755, of root). The process
- * is still root. A directory that exists must belong to the user. Returns 0, or -ERR_SYSTEM with a
- * sentence in out_reason (REASON_BYTES).
+ * is still root. A directory that exists must belong to the user, unless it is empty and belongs to
+ * root, as after a start that was killed in between. Returns 0, or -ERR_SYSTEM with a sentence in
+ * out_reason (REASON_BYTES).
  */
 int privilege_make_directory(const char *directory, const struct privilege_user *user,
                              char *out_reason);

@@ -142,9 +142,20 @@ def test_anothers_data_is_not_taken(make_daemon, open_directory):
     """Root's data directory stays root's; the sentence says what to do."""
     daemon = as_user(make_daemon, open_directory)
     os.makedirs(daemon.data, 0o700)
+    with open(os.path.join(daemon.data, "roots"), "wb"):
+        pass
     daemon.launch()
     assert daemon.wait_exit() == 1
     assert "belongs to user 0, but the program goes on as `nobody`: run `chown" in daemon.log_text()
+
+
+@only_root
+def test_a_start_that_was_killed_is_no_obstacle(make_daemon, open_directory):
+    """Between making the data directory and giving it to the user: it is root's, and empty."""
+    daemon = as_user(make_daemon, open_directory)
+    os.makedirs(daemon.data, 0o700)
+    daemon.start()
+    assert os.stat(daemon.data).st_uid != 0
 
 
 def test_users_that_cannot_be(make_daemon):

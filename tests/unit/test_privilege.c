@@ -301,18 +301,27 @@ TEST(test_directory_is_made_for_the_user)
 {
     char base[] = "privilege-test-XXXXXX"; /* in the build folder */
     char path[64];
+    char inside[80];
     struct stat info;
 
     make_for_the_user(base, "a/b", path);
 
-    /* One that is there is the user's, or is not taken. */
+    /* One that is there is the user's, or root's and empty, as where a start was killed before it
+     * gave it away; or it is not taken. */
     assert_int_equal(privilege_make_directory(path, &nobody, reason), 0);
+    assert_int_equal(chown(path, 0, 0), 0);
+    assert_int_equal(privilege_make_directory(path, &nobody, reason), 0);
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_uid, OTHER_USER);
+    (void)snprintf(inside, sizeof(inside), "%s/c", path);
+    assert_int_equal(mkdir(inside, 0700), 0);
     assert_int_equal(chown(path, 0, 0), 0);
     assert_true(privilege_make_directory(path, &nobody, reason) < 0);
     assert_non_null(strstr(reason, "run `chown -R nobody "));
     assert_int_equal(stat(path, &info), 0);
     assert_int_equal(info.st_uid, 0);
 
+    assert_int_equal(rmdir(inside), 0);
     assert_int_equal(rmdir(path), 0);
     (void)snprintf(path, sizeof(path), "%s/a", base);
     assert_int_equal(stat(path, &info), 0);
