@@ -62,7 +62,7 @@ static int replace_message(struct store_database *database, struct persist_op *o
     int rc;
 
     if (database->refuses_deposits) {
-        return store_deposit_refuse(database, op);
+        return store_deposit_refuse(op);
     }
     rc = find_refusal(database, op, &refuses);
     if (rc == SQLITE_CORRUPT) {

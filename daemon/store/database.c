@@ -197,9 +197,8 @@ bool store_database_has_moved(const struct store_database *database)
 {
     int has_moved = 0;
 
-    if (database->db != NULL) { /* SQLite compares the inodes, as before a write without a log */
-        (void)sqlite3_file_control(database->db, NULL, SQLITE_FCNTL_HAS_MOVED, &has_moved);
-    }
+    /* SQLite compares the inodes, as before a write without a log. */
+    (void)sqlite3_file_control(database->db, NULL, SQLITE_FCNTL_HAS_MOVED, &has_moved);
     return has_moved != 0;
 }
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "core/base/expiry.h"
-#include "daemon/store/error.h"
 
 int store_deposit_insert(struct store_database *database, struct persist_message *message)
 {
@@ -27,13 +26,8 @@ int store_deposit_insert(struct store_database *database, struct persist_message
                : store_review_begin(database, message);
 }
 
-int store_deposit_refuse(const struct store_database *database, struct persist_op *op)
+int store_deposit_refuse(struct persist_op *op)
 {
-    if (store_database_has_moved(database)) {
-        op->outcome = PERSIST_FAILED;
-        op->reason = store_error_reason(SQLITE_READONLY_DBMOVED);
-        return SQLITE_OK;
-    }
     op->outcome = PERSIST_NO_SPACE;
     op->reason = "the storage is nearly full, and what is left is kept for deleting";
     return SQLITE_OK;
@@ -116,7 +110,7 @@ static int deposit_message(struct store_database *database, struct persist_op *o
         return rc == SQLITE_CORRUPT ? store_database_fail_damaged(op) : rc;
     }
     if (database->refuses_deposits) {
-        return store_deposit_refuse(database, op);
+        return store_deposit_refuse(op);
     }
     rc = find_parent(database, op, out_parent);
     if (rc != SQLITE_OK || (op->message.is_answer && *out_parent == 0)) {

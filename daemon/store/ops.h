@@ -47,9 +47,8 @@ int store_deposit_apply(struct store_database *database, struct persist_op *op,
 /* Stores a new message with its state and its number of reports, and sets its seq. */
 int store_deposit_insert(struct store_database *database, struct persist_message *message);
 
-/* Sets the outcome PERSIST_NO_SPACE, or PERSIST_FAILED if the file of the database has moved.
- * Returns SQLITE_OK. */
-int store_deposit_refuse(const struct store_database *database, struct persist_op *op);
+/* Sets the outcome PERSIST_NO_SPACE. Returns SQLITE_OK. */
+int store_deposit_refuse(struct persist_op *op);
 
 /* --- moderation ------------------------------------------------------------------------------- */
 

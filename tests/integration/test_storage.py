@@ -415,14 +415,18 @@ def test_a_database_that_is_moved_away(daemon, rng):
             os.rename(database(daemon) + begin + suffix, database(daemon) + end + suffix)
 
     with daemon.administrator() as client:
+        removed = deposit(rng)
+        client.call(removed)
         client.call(deposit(rng))
         move("", ".away")
-        assert client.refused(deposit(rng)).code == "STORAGE"
+        for request in (deposit(rng), pb.Remove(id=removed.id)):
+            assert client.refused(request).code == "STORAGE"
         daemon.wait_log("warning: storage: the database was moved, removed or replaced while hearsayd runs")
         shutil.copyfile(database(daemon) + ".away", database(daemon))
         assert client.refused(deposit(rng)).code == "STORAGE", "another file with its name is not it"
         move(".away", "")
         client.call(deposit(rng))
+        client.call(pb.Remove(id=removed.id))
     daemon.restart()
     with daemon.client() as client:
         assert len(client.call(wire.query_of(HERE)).results) == 2

@@ -254,6 +254,9 @@ static int run_transaction(struct store_writer *writer, const struct store_batch
     bool is_committing = false;
     int rc = store_commit_reopen(writer);
 
+    if (rc == SQLITE_OK && store_database_has_moved(&writer->database)) {
+        rc = SQLITE_READONLY_DBMOVED;
+    }
     if (rc != SQLITE_OK) {
         return rc;
     }

@@ -96,9 +96,8 @@ static uint64_t reusable_pages(struct store_writer *writer)
 static void measure_room(struct store_writer *writer, struct store_space_room *out_room)
 {
     const char *path = writer->options.path;
-    bool is_lost = store_database_has_moved(&writer->database);
 
-    store_space_measure(is_lost ? 0 : writer->options.free_bytes(path), writer->options.log_bytes,
+    store_space_measure(writer->options.free_bytes(path), writer->options.log_bytes,
                         store_log_bytes(path), writer->page_bytes, writer->log_pages, out_room);
     if (out_room->spare < STORE_SPACE_PLENTY) {
         out_room->reusable = reusable_pages(writer) * writer->page_bytes;
