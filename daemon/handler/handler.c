@@ -40,8 +40,8 @@ static void handle_hello(struct ask *ask)
                "the connection was greeted already; Hello is sent once");
 }
 
-/* Who may send a request. A gateway is one that speaks for itself. What guests may send costs
- * tokens unless it is FREE. */
+/* Who may send a request. GATEWAY is a gateway that sends a request for itself, not for a client. A
+ * request that guests may send costs tokens, unless it is FREE. */
 enum {
     GUEST = 1,
     GATEWAY = 2,
@@ -57,8 +57,8 @@ struct served {
     unsigned senders;
 };
 
-/* All requests: what carries them out, and who may send them, which is also whom Welcome tells of
- * them. */
+/* For each request, the function that carries it out, and who may send it. Welcome lists the
+ * requests that its client may send. */
 static const struct served requests[] = {
     [HEARSAY_REQUEST_HELLO] = {handle_hello, ANYONE | FREE},
     [HEARSAY_REQUEST_DEPOSIT] = {handler_deposit, WRITER},

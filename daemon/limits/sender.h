@@ -86,8 +86,9 @@ int senders_new(const struct alloc *alloc, uint32_t capacity,
                 const uint8_t key[KEYED_HASH_KEY_BYTES], struct senders **out_senders);
 void senders_free(struct senders *senders); /* NULL is fine; no sender has a connection */
 
-/* Forgets senders that have no connection and full buckets. Looks at some thousands for each five
- * seconds since the last call, and goes on from there in the next call. */
+/* Forgets senders that have no connection and whose buckets are full. Each call checks some
+ * thousands of senders for every five seconds since the last call. The next call goes on where this
+ * one has stopped. */
 void senders_tidy(struct senders *senders, const struct sender_limits *limits, int64_t now_ms);
 
 /*

@@ -296,8 +296,9 @@ int store_database_drop_moderation(struct store_database *database, int64_t seq)
  */
 int store_database_require_transaction(const struct store_database *database);
 
-/* Whether the file of the database is not at its path any more: it was moved or removed, or another
- * one was moved there. What is committed then is gone after a restart. */
+/* Returns whether the open file of the database is not the one at its path any more: it was moved
+ * or removed, or another file has taken its place. A commit into the open file would be lost at the
+ * next start, which opens the file at the path. */
 bool store_database_has_moved(const struct store_database *database);
 
 /*

@@ -6,8 +6,9 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Reads a text from a descriptor until its end, at most `room` bytes, and leaves out a byte order
- * mark at its begin, as some editors write it. Returns the number of bytes, or -errno. */
+/* Reads a text file from a descriptor, at most `room` bytes. Some editors write a byte order mark
+ * at the beginning of a file; it is left out. Returns the number of bytes in `buffer`, or -errno.
+ */
 ssize_t file_read_all(int fd, char *buffer, size_t room);
 
 /* Opens a file, reads at most its first `room` bytes, and closes the file. Returns the number of

@@ -16,7 +16,8 @@
 struct runtime_events {
     /* SIGTERM or SIGINT. `is_again`: a program that is ending already gets another one. */
     void (*stop)(void *context, bool is_again);
-    /* SIGHUP, unless the program is ending; NULL: a warning says that it changes nothing. */
+    /* SIGHUP. Not called any more when the program is ending. If it is NULL, SIGHUP changes
+     * nothing, and the log gets a warning that says so. */
     void (*reload)(void *context);
     const char *stopping; /* what the service manager shows during the end */
 };

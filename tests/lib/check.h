@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * check: cmocka, with what it wants to be included before it, the headers of C that most tests use,
- * and tests that are named where they are written. A program whose tests need nothing beforehand
- * has no main of its own.
+ * check: includes cmocka, the headers that cmocka needs before it, and the C headers that most
+ * tests use. TEST writes a test and registers it at the same place, so that a test program has no
+ * list of its tests. A test program needs its own main only if it must set something up before its
+ * tests.
  */
 #pragma once
 
@@ -55,7 +56,7 @@ int check_run(CMFixtureFunction set_up, CMFixtureFunction tear_down);
     }                                               \
     static void name##_of(__attribute__((unused)) parameter)
 
-/* A further time, as `title`, the test that follows or is already there. */
+/* Registers the test `name` once more, as `title`, with another environment. */
 #define TEST_AGAIN(title, name, set_up, tear_down, initial)                        \
     static void name(void **state);                                                \
     __attribute__((constructor)) static void title##_add(void)                     \

@@ -445,6 +445,20 @@ TEST(tidying_forgets_hashes)
     senders_free(senders);
 }
 
+/* Makes senders, of whom `count` have connected and left. */
+static void come_and_go(struct spy *spy, const struct sender_limits *limits, uint32_t count,
+                        struct senders **out_senders)
+{
+    assert_int_equal(senders_new(&spy->alloc, (size_t)2 * count, key, out_senders), 0);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct sender_address address = numbered(i);
+        struct sender *sender = NULL;
+
+        assert_int_equal(senders_enter(*out_senders, &address, limits, 1000, &sender), 0);
+        senders_leave(sender);
+    }
+}
+
 /* Each call of senders_tidy looks at a part of a large table. After enough calls no sender is left.
  */
 TEST(tidying_goes_on_where_it_was)
@@ -455,14 +469,7 @@ TEST(tidying_goes_on_where_it_was)
     struct senders *senders = NULL;
     uint32_t seen = 0;
 
-    assert_int_equal(senders_new(&spy.alloc, 2 * MANY, key, &senders), 0);
-    for (uint32_t i = 0; i < MANY; i++) {
-        const struct sender_address address = numbered(i);
-        struct sender *sender = NULL;
-
-        assert_int_equal(senders_enter(senders, &address, &limits, 1000, &sender), 0);
-        senders_leave(sender);
-    }
+    come_and_go(&spy, &limits, MANY, &senders);
     for (int call = 0; call < 2 * CALLS; call++) {
         senders_tidy(senders, &limits, 1000);
         seen = 0;
@@ -476,7 +483,8 @@ TEST(tidying_goes_on_where_it_was)
     senders_free(senders);
 }
 
-/* A daemon that rests calls senders_tidy less often, and forgets as soon all the same. */
+/* A daemon without requests calls senders_tidy less often. It must not forget senders later for
+ * that. */
 TEST(tidying_does_more_after_a_rest)
 {
     enum { MANY = 10000 };
@@ -484,14 +492,7 @@ TEST(tidying_does_more_after_a_rest)
     struct spy spy = {.alloc = {.resize = spy_resize, .context = &spy}};
     struct senders *senders = NULL;
 
-    assert_int_equal(senders_new(&spy.alloc, 2 * MANY, key, &senders), 0);
-    for (uint32_t i = 0; i < MANY; i++) {
-        const struct sender_address address = numbered(i);
-        struct sender *sender = NULL;
-
-        assert_int_equal(senders_enter(senders, &address, &limits, 1000, &sender), 0);
-        senders_leave(sender);
-    }
+    come_and_go(&spy, &limits, MANY, &senders);
     senders_tidy(senders, &limits, 1000);
     senders_tidy(senders, &limits, 41000);
     for (uint32_t i = 0; i < MANY; i += MANY / 16) {

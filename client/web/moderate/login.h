@@ -97,8 +97,8 @@ size_t login_wrong_of(const struct login *login, const struct http_address *clie
 
 void login_count_wrong(struct login *login, const struct http_address *client, int64_t now_ms);
 
-/* Forgets the addresses of the wrong passwords that do not count any more, and all of the logins
- * that have ended. */
+/* Forgets the addresses from which wrong passwords came so long ago that they do not count any
+ * more. Also erases all data of logins that have ended. */
 void login_tidy(struct login *login, int64_t now_ms);
 
 /*

@@ -237,7 +237,8 @@ static void events_place_done(void *context, const struct board_reply *reply)
 void reading_events(struct visit *visit)
 {
     if (read_view(visit)) {
-        /* Live messages are those of the host. Around here is asked only when somebody taps it. */
+        /* The stream has messages of this host only. Other hosts are asked only when a guest taps
+         * "Around here". */
         visit->view.is_hood = false;
         visit_name_host(visit);
         board_place(visit->router->board, visit->view.host, &visit->request->client,

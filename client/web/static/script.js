@@ -393,9 +393,9 @@
     }
   }
 
-  // What the page shows. Instead of the digits of the place, which would tell another one where the phone was, `p` has
-  // others, so that no other place can have made the phone keep a page for the address. Around here is asked only when
-  // somebody taps.
+  // What the page shows. `p` gets random digits: those of the place would tell another place where the phone was. And
+  // no other place can guess them, so the phone cannot have kept a page of another place for this address. Without `a`:
+  // other hosts are asked only when a guest taps "Around here".
   function viewQuery(isTapped) {
     const query = new URLSearchParams(location.search);
     query.set('p', Math.random());
