@@ -82,26 +82,18 @@ struct bits_scan {
 enum { BITS_FLOOR_SHIFT = 16 };
 
 /* A block that `sift` and `scan_listed` compare. */
-enum { BITS_RESTS = 3 };
 struct bits_place {
     uint16_t block; /* its number, counted from 0 */
     uint16_t reach; /* `scan_listed` leaves the block out unless this is above the floor */
     uint8_t lanes;  /* one bit for each filter: set if the filter is to be compared */
-    uint8_t rests[BITS_RESTS]; /* for `sift`. None of these filters shares more bits with the query
-                                * than this in the words that the step does not read */
+    uint8_t rest; /* for `sift`. None of these filters shares more bits with the query than this in
+                   * the words that it does not read */
 };
 
-/*
- * A step of `sift`: the words of the filters that the step reads, `first` .. `end` - 1, and which
- * of bits_place.rests holds for the other words. Of the blocks that it keeps, the step prefetches
- * the words next_first .. next_end - 1.
- */
-struct bits_step {
+/* The words of the filters that `sift` reads: first .. end - 1. */
+struct bits_part {
     size_t first;
     size_t end;
-    size_t rest;
-    size_t next_first;
-    size_t next_end;
 };
 
 /* The arguments of `scan_listed`, besides those of `scan`. All pointers are borrowed. */
@@ -326,12 +318,13 @@ struct bits_kernels {
     /*
      * Reads some words of the blocks of `places`, and takes each filter out of its place (`lanes`)
      * that does not pass the floor although it may share, in the other words, as many bits with the
-     * query as bits_place.rests says: it does not pass with fewer. Places without a filter are left
-     * out, and the others keep their order. Returns how many are left. `list` has the blocks and
-     * the cardinalities; its places, their number, `contains` and bits_place.reach are not read.
+     * query as bits_place.rest says: it does not pass with fewer. Places without a filter are left
+     * out, and the others keep their order. Prefetches the other words of these. Returns how many
+     * are left. `list` has the blocks and the cardinalities; its places, their number, `contains`
+     * and bits_place.reach are not read.
      */
     size_t (*sift)(const struct bits_scan *scan, const struct bits_list *list,
-                   const struct bits_step *step, struct bits_place *places, size_t count);
+                   struct bits_part part, struct bits_place *places, size_t count);
 };
 
 enum { BITS_AHEAD = 6 };
@@ -342,14 +335,14 @@ static inline size_t bits_counts_at(const struct bits_scan *scan, size_t block)
     return block * (BITS_BLOCK + scan->gap);
 }
 
-/* Prefetches the block of a place of a list, and its cardinalities. */
-static inline void bits_fetch(const struct bits_list *list, const struct bits_scan *scan,
-                              size_t place)
+/* Prefetches some words of the block of a place of a list, and its cardinalities. */
+static inline void bits_fetch_part(const struct bits_list *list, const struct bits_scan *scan,
+                                   size_t place, struct bits_part part)
 {
 #if defined(__GNUC__)
     size_t block = list->places[place].block;
 
-    for (size_t w = scan->before; w < scan->words - scan->after; w++) {
+    for (size_t w = part.first; w < part.end; w++) {
         __builtin_prefetch(list->blocks + (block * scan->words + w) * BITS_BLOCK);
     }
     __builtin_prefetch(list->cardinalities + bits_counts_at(scan, block));
@@ -358,7 +351,17 @@ static inline void bits_fetch(const struct bits_list *list, const struct bits_sc
     (void)list;
     (void)scan;
     (void)place;
+    (void)part;
 #endif
+}
+
+/* The same for all words in which the query has bits. */
+static inline void bits_fetch(const struct bits_list *list, const struct bits_scan *scan,
+                              size_t place)
+{
+    struct bits_part part = {scan->before, scan->words - scan->after};
+
+    bits_fetch_part(list, scan, place, part);
 }
 
 /* What a floor is for the test by phi: see struct bits_phi. */

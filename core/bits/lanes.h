@@ -68,38 +68,44 @@ static void bound_lanes(const struct bits_bound *bound, const uint8_t *restrict 
 
 #if !defined(BITS_OWN_BOUND_PHI)
 
-/* The sums of bound_phi for a stride of lanes. */
+/*
+ * The numbers of bound_phi for a stride of lanes, of 16 bits, so that a vector has many of them. X
+ * is in 1/128 bit and V in 1/64 bit. The query has at most 255 bits, so that X is below 2^15 and
+ * above -2^15 in a lane that has a bound. A V that does not fit loses its highest bits, and a V
+ * that is too small only raises a bound.
+ */
 struct lane_sums {
-    int32_t shared[BITS_STRIDE];
-    int32_t spread[BITS_STRIDE];
+    int16_t x[BITS_STRIDE];
+    uint16_t v[BITS_STRIDE];
     uint8_t overlaps[BITS_STRIDE]; /* 0: no section has an overlap */
     uint8_t unknown[BITS_STRIDE];  /* not 0: the lane has no bound */
 };
 
-/* Adds the numbers of one section for the lanes from number `first` on. */
+static inline uint16_t high_half(uint16_t a, uint16_t b)
+{
+    return (uint16_t)(((uint32_t)a * b) >> 16);
+}
+
+/* Adds 128 i - 128 c a / b to X and 64 c (1 - c / b) to V, for the lanes from number `first` on. */
 static inline void add_section(const struct bits_section *section, size_t first,
                                struct lane_sums *restrict sums)
 {
-    enum { SCALE = 256, FRACTION_BITS = 16, ROUND_UP = (1 << FRACTION_BITS) - 1 };
     const uint8_t *restrict least = section->least + first;
     const uint8_t *restrict most = section->most + first;
     const uint8_t *restrict overlaps = section->overlaps + first;
     uint32_t bits = section->bits;
-    uint32_t chance = (section->set << (FRACTION_BITS + 8)) / bits;
-    uint32_t loss = ((1u << (FRACTION_BITS + 8)) + bits - 1) / bits;
+    uint16_t chance = (uint16_t)((section->set << 15) / bits);
+    uint16_t loss = (uint16_t)(((1u << 14) + bits - 1) / bits);
     uint8_t half = (uint8_t)(bits / 2 < UINT8_MAX ? bits / 2 : UINT8_MAX - 1);
 
-    /* The numbers of a lane that is not unknown are below 2^32: c is at most 254 and at most b / 2,
-     * so that c^2 2^24 / b is below 2^31, and so is c 2^24 a / b. */
     for (size_t i = 0; i < BITS_STRIDE; i++) {
         uint8_t above = overlaps[i] > least[i] ? overlaps[i] : least[i];
-        uint32_t set = above < most[i] ? above : most[i];
-        uint32_t overlap = overlaps[i] < set ? overlaps[i] : set;
+        uint8_t set = above < most[i] ? above : most[i];
+        uint8_t both = overlaps[i] < set ? overlaps[i] : set;
+        uint16_t scaled = (uint16_t)(set << 8);
 
-        sums->shared[i] +=
-            (int32_t)(SCALE * overlap + 1) - (int32_t)(set * chance >> FRACTION_BITS);
-        sums->spread[i] +=
-            (int32_t)(SCALE * set) - (int32_t)((set * set * loss + ROUND_UP) >> FRACTION_BITS);
+        sums->x[i] = (int16_t)(sums->x[i] + (both << 7) - high_half(scaled, chance));
+        sums->v[i] = (uint16_t)(sums->v[i] + high_half(scaled, (uint16_t)((1 << 14) - set * loss)));
     }
     for (size_t i = 0; i < BITS_STRIDE; i++) {
         sums->overlaps[i] |= overlaps[i];
@@ -107,45 +113,56 @@ static inline void add_section(const struct bits_section *section, size_t first,
     }
 }
 
-/*
- * Returns the quotient shared^2 2^15 / (base * spread), rounded down, at most 2^15. `shared` is
- * below 2^17. In single precision the quotient is wrong by less than 2^-7 before it is rounded. The
- * bound adds 1 to what it is given, and needs only 1/2 of it (docs/notes/tree.md).
- */
-static inline int32_t sums_quotient(int32_t shared, int32_t base, int32_t spread)
+/* Writes which lanes may reach a floor: those that have no bound, and those with a shared bit, an X
+ * above 0, and X^2 / 2^16 + 1 >= V k / 2^16. */
+static inline void sums_reaching(const struct lane_sums *restrict sums, uint16_t k,
+                                 uint8_t *restrict out)
 {
-#if defined(BITS_LANES_DIVIDE)
-    uint64_t square = (uint64_t)((int64_t)shared * shared);
-    uint64_t product = (uint64_t)((int64_t)base * spread);
+    for (size_t i = 0; i < BITS_STRIDE; i++) {
+        uint16_t x = (uint16_t)(sums->x[i] > 0 ? sums->x[i] : 0);
+        uint16_t square = (uint16_t)(high_half(x, x) + 1);
+        uint8_t shares = (x > 0) & (sums->overlaps[i] > 0);
 
-    return square < product ? (int32_t)((square << SUMS_FLOOR_SHIFT) / product) : SUMS_FLOOR_MOST;
-#else
-    float square = (float)shared * (float)shared;
-    float product = (float)base * (float)spread;
+        out[i] = (uint8_t)(sums->unknown[i] | (shares & (square >= high_half(sums->v[i], k))));
+    }
+}
 
-    return square < product ? (int32_t)(square * (float)SUMS_FLOOR_MOST / product)
-                            : SUMS_FLOOR_MOST;
-#endif
+/* Returns 1 + X^2 2^15 / (base V), rounded down, at most 2^15. */
+static inline uint32_t sums_bound(int16_t x, uint32_t base, uint16_t v)
+{
+    uint64_t square = (uint64_t)(uint32_t)(x * x) << SUMS_FLOOR_SHIFT;
+    uint64_t product = (uint64_t)base * v;
+
+    return square < product * (SUMS_FLOOR_MOST - 1) ? (uint32_t)(1 + square / product)
+                                                    : SUMS_FLOOR_MOST;
 }
 
 static void bound_phi(const struct bits_section *sections, size_t section_count, uint32_t base,
                       uint32_t floor, size_t count, uint16_t *restrict out)
 {
     size_t end = (count + BITS_STRIDE - 1) / BITS_STRIDE * BITS_STRIDE; /* whole strides */
+    uint64_t needed = (uint64_t)(floor > 0 ? floor - 1 : 0) * base >> SUMS_FLOOR_SHIFT;
+    uint16_t k = (uint16_t)(needed < UINT16_MAX ? needed : UINT16_MAX);
+    struct lane_sums none = {.overlaps = {0}};
 
+    for (size_t i = 0; i < BITS_STRIDE; i++) {
+        none.x[i] = (int16_t)((section_count + 1) / 2);
+    }
     for (size_t first = 0; first < end; first += BITS_STRIDE) {
-        struct lane_sums sums = {.shared = {0}};
+        struct lane_sums sums = none;
+        uint8_t reaching[BITS_STRIDE];
 
         for (size_t s = 0; s < section_count; s++) {
             add_section(&sections[s], first, &sums);
         }
+        sums_reaching(&sums, k, reaching);
         for (size_t i = 0; i < BITS_STRIDE; i++) {
-            int32_t most = 1 + sums_quotient(sums.shared[i], (int32_t)base, sums.spread[i]);
+            uint32_t most = 0;
 
-            most = most < SUMS_FLOOR_MOST ? most : SUMS_FLOOR_MOST;
-            most = sums.overlaps[i] == 0 || sums.shared[i] <= 0 ? 0 : most;
-            most = sums.unknown[i] != 0 ? SUMS_FLOOR_MOST : most;
-            out[first + i] = (uint16_t)(most >= (int32_t)floor ? 1 + most : 0);
+            if (reaching[i]) {
+                most = sums.unknown[i] ? SUMS_FLOOR_MOST : sums_bound(sums.x[i], base, sums.v[i]);
+            }
+            out[first + i] = (uint16_t)(most >= floor ? 1 + most : 0);
         }
     }
     memset(out + count, 0, (end - count) * sizeof(*out));

@@ -143,29 +143,29 @@ static size_t scan_listed(const struct bits_scan *scan, const struct bits_list *
                              : scan_places(scan, list, from, false, out, out_lanes);
 }
 
-/* Prefetches the words that follow a step, of a block or, if it is not kept, of the query: that
- * needs no branch, and processors could not foresee it. */
-static inline void fetch_next(const uint64_t *block, const struct bits_step *step)
+/* Prefetches some words of a block or, if it is not kept, of the query: that needs no branch, and
+ * processors could not foresee it. */
+static inline void fetch_words(const uint64_t *block, size_t first, size_t end)
 {
 #if defined(__GNUC__)
-    for (size_t w = step->next_first; w < step->next_end; w++) {
+    for (size_t w = first; w < end; w++) {
         __builtin_prefetch(block + w * BITS_BLOCK);
     }
 #else
     (void)block;
-    (void)step;
+    (void)first;
+    (void)end;
 #endif
 }
 
 /* Writes each place behind those that are kept, and counts it only if it is kept, for the same
  * reason. */
 static BITS_INLINE size_t sift_places(const struct bits_scan *scan, const struct bits_list *list,
-                                      const struct bits_step *step, struct bits_place *places,
+                                      struct bits_part part, struct bits_place *places,
                                       size_t count, bool by_phi)
 {
     struct bits_scan local = *scan; /* copies, which writing to `places` cannot change */
     struct bits_list all = *list;
-    struct bits_step part = *step;
     struct phi_test test = phi_test(scan);
     size_t kept = 0;
 
@@ -176,10 +176,12 @@ static BITS_INLINE size_t sift_places(const struct bits_scan *scan, const struct
         lane_counts counts = block_overlaps(local.query + part.first,
                                             block + part.first * BITS_BLOCK, part.end - part.first);
 
-        counts = add_to_counts(counts, place->rests[part.rest]);
+        counts = add_to_counts(counts, place->rest);
         uint32_t lanes = place->lanes & (by_phi ? reaching_phi(counts, cardinalities, &test)
                                                 : reaching(counts, cardinalities, &local));
-        fetch_next(lanes != 0 ? block : local.query, &part);
+        const uint64_t *next = lanes != 0 ? block : local.query;
+        fetch_words(next, local.before, part.first);
+        fetch_words(next, part.end, local.words - local.after);
         places[kept] = *place;
         places[kept].lanes = (uint8_t)lanes;
         kept += lanes != 0;
@@ -188,8 +190,8 @@ static BITS_INLINE size_t sift_places(const struct bits_scan *scan, const struct
 }
 
 static size_t sift(const struct bits_scan *scan, const struct bits_list *list,
-                   const struct bits_step *step, struct bits_place *places, size_t count)
+                   struct bits_part part, struct bits_place *places, size_t count)
 {
-    return scan->phi != NULL ? sift_places(scan, list, step, places, count, true)
-                             : sift_places(scan, list, step, places, count, false);
+    return scan->phi != NULL ? sift_places(scan, list, part, places, count, true)
+                             : sift_places(scan, list, part, places, count, false);
 }

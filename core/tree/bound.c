@@ -14,7 +14,7 @@ enum {
      * Comparing a group reads a whole block, even if the group is small.
      */
     SWEEP_PERCENT = 50,
-    SWEEP_SIFTED_PERCENT = 75, /* the same while blocks are compared in steps */
+    SWEEP_SIFTED_PERCENT = 75, /* the same while blocks are sifted */
     STEP = 64,                 /* groups that are tested against the same k-th best */
     NEWEST_FIRST = 16          /* groups that are opened one by one, if they may all tie */
 };
@@ -119,17 +119,8 @@ static void count_section(const struct walk *walk, const uint64_t *columns, size
     kernels->spread(planes, bits_planes(set), lane_words, out);
 }
 
-/* Adds numbers, or lowers those that are above a limit, for each lane. The inner loops have a fixed
- * length, so that compilers vectorise them. */
-static void add_lanes(uint8_t *restrict sums, const uint8_t *restrict numbers, size_t lane_words)
-{
-    for (size_t w = 0; w < lane_words; w++) {
-        for (size_t i = w * 64; i < w * 64 + 64; i++) {
-            sums[i] = (uint8_t)(sums[i] + numbers[i]);
-        }
-    }
-}
-
+/* Lowers the numbers that are above a limit, for each lane. The inner loop has a fixed length, so
+ * that compilers vectorise it. */
 static void limit_lanes(uint8_t *restrict out, const uint8_t *restrict numbers, uint8_t most,
                         size_t lane_words)
 {
@@ -138,30 +129,6 @@ static void limit_lanes(uint8_t *restrict out, const uint8_t *restrict numbers, 
             out[i] = numbers[i] < most ? numbers[i] : most;
         }
     }
-}
-
-/*
- * Counts the main section: as count_section, and writes what each step leaves unread. The last row
- * is that part of the section which WALK_MOST does not read.
- */
-static void count_main(const struct walk *walk, const struct tree_node *node, size_t at, size_t set,
-                       uint8_t *out, struct kept_node *kept)
-{
-    const struct walk_parts *parts = &walk->parts;
-    size_t lane_words = tree_lane_words(node);
-    uint8_t *unread = kept->shared[WALK_MOST];
-
-    kept->is_split = parts->sifts && walk_sifts(walk);
-    if (!kept->is_split) {
-        count_section(walk, node->columns, lane_words, at, set, out);
-        return;
-    }
-    count_section(walk, node->columns, lane_words, at, parts->split,
-                  parts->reads_end ? unread : out);
-    count_section(walk, node->columns, lane_words, at + parts->split, set - parts->split,
-                  parts->reads_end ? out : unread);
-    add_lanes(out, unread, lane_words);
-    limit_lanes(kept->shared[WALK_SMALL], out, parts->small, lane_words);
 }
 
 /* Writes the reach of each group by the numbers of set bits: for the metric of bits. */
@@ -175,9 +142,9 @@ static void bound_bits(struct walk *walk, const struct tree_node *node, struct k
     };
 
     walk_make_ready(walk);
-    count_main(walk, node, 0, walk->position_count, kept->shared[WALK_WHOLE], kept);
-    walk->tree->kernels->bound_lanes(&bound, kept->shared[WALK_WHOLE], node->group_count,
-                                     kept->reach);
+    count_section(walk, node->columns, tree_lane_words(node), 0, walk->position_count,
+                  kept->shared);
+    walk->tree->kernels->bound_lanes(&bound, kept->shared, node->group_count, kept->reach);
     walk->probe->bytes += node->group_count * (sizeof(*node->least) + sizeof(*node->most));
 }
 
@@ -218,16 +185,16 @@ static void bound_phi(struct walk *walk, const struct tree_node *node, struct ke
             .bits = asked->bits,
             .set = asked->set,
         };
-        if (s == walk->parts.main) {
-            count_main(walk, node, at, asked->set, out, kept);
-        } else {
-            count_section(walk, node->columns, lane_words, at, asked->set, out);
-        }
+        count_section(walk, node->columns, lane_words, at, asked->set, out);
         at += asked->set;
     }
     walk->tree->kernels->bound_phi(sections, probe->phi.count, probe->phi.spread, walk->floor,
                                    node->group_count, kept->reach);
-    note_shared(sections, probe->phi.count, lane_words * 64, kept->shared[WALK_WHOLE]);
+    note_shared(sections, probe->phi.count, lane_words * 64, kept->shared);
+    kept->has_rests = walk->parts.small.end > 0 && walk_sifts(walk);
+    if (kept->has_rests) {
+        limit_lanes(kept->rests, sections[walk->parts.main].overlaps, walk->parts.rest, lane_words);
+    }
     probe->bytes += (size_t)probe->phi.count * node->group_count *
                     (sizeof(*node->section_least) + sizeof(*node->section_most));
 }
@@ -235,7 +202,7 @@ static void bound_phi(struct walk *walk, const struct tree_node *node, struct ke
 uint16_t walk_bound(struct walk *walk, const struct tree_node *node, const uint64_t *mask,
                     struct kept_node *kept)
 {
-    kept->is_split = false;
+    kept->has_rests = false;
     if (walk->probe->query->metric == INDEX_METRIC_PHI) {
         bound_phi(walk, node, kept);
     } else {

@@ -10,11 +10,11 @@
 enum {
     AHEAD = 8,       /* list_groups prefetches so many groups ahead */
     PLACES_MAX = 64, /* blocks listed at a time, and those of one group more */
-    /* A search compares blocks in steps until it has done so with SIFT_LEAST blocks, and then as
-     * long as at most SIFT_PERCENT of the blocks have to be read whole all the same. */
+    /* A search sifts blocks until it has done so with SIFT_LEAST of them, and then as long as at
+     * most SIFT_PERCENT of the blocks have to be read whole all the same. */
     SIFT_LEAST = 128,
     SIFT_PERCENT = 40,
-    /* Listing a block and comparing it in steps takes so long; comparing one after the other, 100.
+    /* Listing a block and sifting it takes so long; comparing one after the other, 100.
      * The second number is of large trees, which no cache holds. */
     LISTED_PERCENT = 150,
     LISTED_LARGE_PERCENT = 300,
@@ -281,7 +281,7 @@ void walk_sweep(struct walk *walk, const struct tree_node *node)
 struct places {
     struct bits_list list;
     uint32_t messages;
-    bool sifts; /* their `rests` are noted */
+    bool sifts; /* their `rest` is noted */
     struct bits_place places[PLACES_MAX + 2];
 };
 
@@ -319,7 +319,7 @@ size_t walk_leave_out(const struct walk *walk, const struct tree_node *node, str
     for (size_t i = 0; i < count; i++) {
         uint16_t group = groups[i];
 
-        if (may_hold(walk, node, group, kept->reach[group], kept->shared[WALK_WHOLE][group])) {
+        if (may_hold(walk, node, group, kept->reach[group], kept->shared[group])) {
             groups[left++] = group;
         } else {
             kept->reach[group] = REACH_DONE;
@@ -348,39 +348,22 @@ static inline void list_group(struct places *places, const struct tree_group *gr
     places->messages += group->used;
 }
 
-/* Prefetches the set bits of a block's messages. */
-static inline void fetch_counts(const struct tree_node *node, uint16_t block)
+/*
+ * Prepares the blocks of a group to be sifted: those from number `first` on, which were just
+ * listed, and the one before if it has messages of the group, too. Notes how many bits the messages
+ * of the group share with the query, at most, in the words that `sift` does not read, and
+ * prefetches the others.
+ */
+static inline void note_rests(struct places *places, size_t first, uint16_t block, uint8_t rest,
+                              const struct bits_scan *scan, struct bits_part part)
 {
-#if defined(__GNUC__)
-    const uint16_t *counts = node->cardinalities + (size_t)block * node->block_counts;
-
-    __builtin_prefetch(counts);
-    __builtin_prefetch(counts + node->block_counts - 1);
-#else
-    (void)node;
-    (void)block;
-#endif
-}
-
-/* Notes how many bits the messages of a group share with the query, at most, in the words that each
- * step does not read, for the blocks of the group: those from number `first` on were just listed,
- * and the one before may have messages of the group, too. */
-static inline void note_rests(struct places *places, size_t first, uint16_t block,
-                              const struct kept_node *kept, uint16_t group)
-{
-    const uint8_t rests[BITS_RESTS] = {kept->shared[WALK_WHOLE][group],
-                                       kept->shared[WALK_SMALL][group],
-                                       kept->shared[WALK_MOST][group]};
-
     for (size_t p = first; p < places->list.count; p++) {
-        memcpy(places->places[p].rests, rests, sizeof(rests));
+        places->places[p].rest = rest;
+        bits_fetch_part(&places->list, scan, p, part);
     }
-    if (first > 0 && places->places[first - 1].block == block) {
-        uint8_t *shared = places->places[first - 1].rests;
-
-        for (size_t s = 0; s < BITS_RESTS; s++) {
-            shared[s] = shared[s] > rests[s] ? shared[s] : rests[s];
-        }
+    if (first > 0 && places->places[first - 1].block == block &&
+        places->places[first - 1].rest < rest) {
+        places->places[first - 1].rest = rest;
     }
 }
 
@@ -402,6 +385,7 @@ static inline void fetch_group(const struct tree_node *node, uint16_t group)
 static size_t list_groups(struct walk *walk, const struct tree_node *node, const uint16_t *groups,
                           size_t count, const struct kept_node *kept, struct places *places)
 {
+    struct bits_scan scan = node_scan(walk, node);
     size_t i = 0;
 
     for (; i < count && places->list.count < PLACES_MAX; i++) {
@@ -409,15 +393,15 @@ static size_t list_groups(struct walk *walk, const struct tree_node *node, const
         fetch_group(node, groups[i + AHEAD < count ? i + AHEAD : i]);
         uint16_t reach = kept != NULL ? kept->reach[groups[i]] : REACH_MOST;
         uint16_t shared =
-            kept != NULL ? kept->shared[WALK_WHOLE][groups[i]] : (uint16_t)walk->probe->cardinality;
+            kept != NULL ? kept->shared[groups[i]] : (uint16_t)walk->probe->cardinality;
 
         if (group->used > 0 && may_hold(walk, node, groups[i], reach, shared)) {
             size_t first = places->list.count;
 
             list_group(places, group, reach);
             if (places->sifts) {
-                note_rests(places, first, group->first / BITS_BLOCK, kept, groups[i]);
-                fetch_counts(node, group->first / BITS_BLOCK);
+                note_rests(places, first, group->first / BITS_BLOCK, kept->rests[groups[i]], &scan,
+                           walk->parts.small);
             }
             walk->probe->opened++;
         }
@@ -487,53 +471,22 @@ static void note_sifted(struct walk *walk, size_t sifted, size_t survived)
     cursor->survived += (uint32_t)survived;
 }
 
-static uint32_t count_messages(const struct places *places)
-{
-    uint64_t lanes = 0; /* of up to 8 places */
-    uint32_t count = 0;
-
-    for (size_t p = 0; p < places->list.count; p++) {
-        if (p % sizeof(lanes) == 0) {
-            count += popcount_word(lanes);
-            lanes = 0;
-        }
-        lanes = lanes << BITS_BLOCK | places->places[p].lanes;
-    }
-    return count + popcount_word(lanes);
-}
-
-/*
- * Compares the listed messages step by step (walk_parts), and takes those out of the list that
- * cannot pass the floor. Returns how many words of each filter left were read. The messages that
- * the first step takes out were not compared: it reads their set bits only.
- */
+/* Reads the first words (walk_parts) of the listed blocks, and takes the messages out of the list
+ * that cannot pass the floor. Returns how many words of each filter were read. */
 static size_t sift_listed(struct walk *walk, const struct tree_node *node, struct places *places)
 {
     struct bits_scan scan = node_scan(walk, node);
     struct bits_list *list = &places->list;
+    struct bits_part part = walk->parts.small;
     size_t count = list->count;
-    size_t read = 0;
 
-    walk_make_ready(walk);
     scan.floor = walk->floor;
-    walk->probe->bytes +=
-        list->count * walk->tree->section_count * BITS_BLOCK * sizeof(*node->cardinalities);
-    for (size_t s = 0; s < WALK_STEPS; s++) {
-        const struct bits_step *step = &walk->parts.steps[s];
-
-        if (s > WALK_WHOLE && step->end == step->first) {
-            continue;
-        }
-        walk->probe->bytes +=
-            list->count * (step->end - step->first - read) * BITS_BLOCK * sizeof(uint64_t);
-        read = step->end - step->first;
-        list->count = walk->tree->kernels->sift(&scan, list, step, places->places, list->count);
-        if (s == WALK_WHOLE) {
-            places->messages = count_messages(places);
-        }
-    }
+    list->count = walk->tree->kernels->sift(&scan, list, part, places->places, count);
+    walk->probe->bytes += count * BITS_BLOCK *
+                          ((part.end - part.first) * sizeof(uint64_t) +
+                           walk->tree->section_count * sizeof(*node->cardinalities));
     note_sifted(walk, count, list->count);
-    return read;
+    return part.end - part.first;
 }
 
 /* The first `read` words of each listed block were read before. */
@@ -582,7 +535,10 @@ void walk_open(struct walk *walk, const struct tree_node *node, const uint16_t *
     while (count > 0) {
         places.list.count = 0;
         places.messages = 0;
-        places.sifts = walk->floor > 0 && kept != NULL && kept->is_split && walk_sifts(walk);
+        places.sifts = walk->floor > 0 && kept != NULL && kept->has_rests && walk_sifts(walk);
+        if (places.sifts) {
+            walk_make_ready(walk); /* an earlier step may have counted the node */
+        }
         size_t done = list_groups(walk, node, groups, count, kept, &places);
         walk->cursor->spent += places.list.count * listed_percent(walk->tree) / 100;
         size_t read = places.sifts ? sift_listed(walk, node, &places) : 0;

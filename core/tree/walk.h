@@ -28,23 +28,17 @@ enum {
 
 enum phase { PHASE_RANK, PHASE_OPEN, PHASE_NEWEST, PHASE_SWEEP };
 
-/*
- * The steps in which a search may compare blocks (bits.h, sift): WALK_WHOLE reads no word, the
- * next two read more and more of the words, and scan_listed reads all.
- */
-enum walk_step { WALK_WHOLE, WALK_SMALL, WALK_MOST, WALK_STEPS };
-
 /* A node whose columns were counted, with groups that are not opened yet. */
 struct kept_node {
     uint16_t reach[TREE_GROUPS]; /* of each group, or REACH_DONE */
-    /* For each step and group, the number of bits that the group's union shares with the query in
-     * the words that the step does not read, or more. The first row is of all words: the most bits
-     * that a message of the group can share. The others are valid only if `is_split`. */
-    uint8_t shared[WALK_STEPS][TREE_GROUPS];
+    /* The most bits that a message of each group can share with the query, and those in the words
+     * that `sift` does not read (walk_parts), or more. These are valid only if `has_rests`. */
+    uint8_t shared[TREE_GROUPS];
+    uint8_t rests[TREE_GROUPS];
     uint32_t place;
     bool in_use;
     bool opened; /* some of its groups were opened */
-    bool is_split;
+    bool has_rests;
     uint8_t
         unused[WALK_LINE_BYTES - 7]; /* padding: the next kept_node begins at a cache line, too */
 };
@@ -70,8 +64,7 @@ struct tree_cursor {
     uint64_t spent;      /* how long the search took: as long as to compare about so many blocks in
                           * order */
     bool gives_up;       /* compare all nodes in order, without bounds: see tree_learned */
-    uint32_t sifted;     /* blocks that the search compared in steps (open.c) since its floor was
-                          * sift_floor */
+    uint32_t sifted;     /* blocks that the search sifted (open.c) since its floor was sift_floor */
     uint32_t survived;   /* of these, blocks of which all words had to be read */
     uint16_t sift_floor;
     uint32_t room;    /* entries of reach and kept_at, a multiple of BITS_STRIDE */
@@ -90,20 +83,16 @@ struct tree_cursor {
 };
 
 /*
- * Which words of a filter each step reads. The query has its most bits in one section, the main
- * one. WALK_SMALL reads the words with the query's bits in the other sections: there the unions of
- * groups are the fullest, because messages of one place have different topics and hours. WALK_MOST
- * reads half of the other words, too. All other words have bits of the main section only.
+ * Which words of a filter are read first, to sift blocks (bits.h). The query has its most bits in
+ * one section, the main one. The first words are those with the query's bits in the other sections:
+ * there the unions of groups are the fullest, because messages of one place have different topics
+ * and hours. All other words have bits of the main section only.
  */
 struct walk_parts {
-    struct bits_step steps[WALK_STEPS]; /* a step without words is left out, but for the first */
-    bool sifts; /* WALK_SMALL has words. Without them steps take longer than they save, because the
-                 * columns of the main section are counted in two parts for WALK_MOST */
-    uint32_t main;  /* index in phi_query.sections; 0 with the metric of bits */
-    uint32_t split; /* of the query's bits in the main section, those before this one are in other
-                     * words than those from this one on */
-    bool reads_end; /* WALK_MOST does not read the bits before `split`; else those from it on */
-    uint8_t small;  /* bits of the query in the words that WALK_SMALL does not read */
+    struct bits_part small; /* without words if the main section is the only one, or lies between
+                             * others */
+    uint32_t main;          /* index in phi_query.sections; 0 with the metric of bits */
+    uint8_t rest;           /* bits of the query in the other words */
 };
 
 /* The state of one step of a cursor. The positions of the query's set bits, and the parts, are
@@ -197,8 +186,8 @@ void walk_open(struct walk *walk, const struct tree_node *node, const uint16_t *
 size_t walk_leave_out(const struct walk *walk, const struct tree_node *node, struct kept_node *kept,
                       uint16_t *groups, size_t count);
 
-/* Returns whether to compare blocks in steps. This is so until it turns out, in this search, that
- * most blocks have to be read whole all the same. */
+/* Returns whether to sift blocks. This is so until it turns out, in this search, that most blocks
+ * have to be read whole all the same. */
 bool walk_sifts(const struct walk *walk);
 
 /* Compares all messages of a node, in the order of their slots. */

@@ -158,7 +158,7 @@ static void check_sift(const struct bits_kernels *kernels, const struct bits_sca
                        const struct bits_list *list, uint32_t expected)
 {
     for (size_t first = 0; first <= scan->words; first++) {
-        const struct bits_step step = {.first = first, .end = scan->words};
+        const struct bits_part part = {.first = first, .end = scan->words};
         struct bits_place place = {.lanes = UINT8_MAX};
 
         for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
@@ -169,9 +169,9 @@ static void check_sift(const struct bits_kernels *kernels, const struct bits_sca
 
                 rest += bloom_cardinality(&both, 1);
             }
-            place.rests[0] = rest > place.rests[0] ? (uint8_t)rest : place.rests[0];
+            place.rest = rest > place.rest ? (uint8_t)rest : place.rest;
         }
-        size_t kept = kernels->sift(scan, list, &step, &place, 1);
+        size_t kept = kernels->sift(scan, list, part, &place, 1);
         assert_true(kept == (place.lanes != 0));
         assert_int_equal(place.lanes & expected, expected);
         assert_true(first > 0 || place.lanes == expected);

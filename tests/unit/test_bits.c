@@ -258,16 +258,16 @@ static void check_listed(const struct bits_kernels *kernels, const struct trial 
 
 /* The lanes that `sift` should leave in a place. */
 static uint32_t lanes_left(const struct trial *trial, const struct bits_scan *scan,
-                           const struct bits_step *step, const struct bits_place *place)
+                           struct bits_part part, const struct bits_place *place)
 {
     uint32_t lanes = 0;
 
     for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
         const size_t i = (size_t)place->block * BITS_BLOCK + lane;
-        const uint64_t *filter = filter_of(trial, i) + step->first * BITS_BLOCK;
-        const uint64_t most = plain_count(trial->query + step->first, filter,
-                                          step->end - step->first, 1, BITS_BLOCK) +
-                              place->rests[step->rest];
+        const uint64_t *filter = filter_of(trial, i) + part.first * BITS_BLOCK;
+        const uint64_t most =
+            plain_count(trial->query + part.first, filter, part.end - part.first, 1, BITS_BLOCK) +
+            place->rest;
         const uint64_t needed = ((uint64_t)scan->base + trial->cardinalities[i]) * scan->floor;
 
         lanes |= (uint32_t)(most << BITS_FLOOR_SHIFT >= needed) << lane;
@@ -284,11 +284,9 @@ static void check_sift(const struct bits_kernels *kernels, const struct trial *t
         .query = trial->query, .words = trial->words, .base = base, .floor = floor};
     const struct bits_list list = {.blocks = trial->blocks, .cardinalities = trial->cardinalities};
     const size_t first = rng_below(rng, (uint32_t)trial->words + 1);
-    const struct bits_step step = {
+    const struct bits_part part = {
         .first = first,
         .end = first + rng_below(rng, (uint32_t)(trial->words - first) + 1),
-        .rest = rng_below(rng, BITS_RESTS),
-        .next_end = rng_below(rng, (uint32_t)trial->words + 1),
     };
     struct bits_place places[PLACES];
     struct bits_place expected[PLACES];
@@ -296,19 +294,17 @@ static void check_sift(const struct bits_kernels *kernels, const struct trial *t
 
     for (size_t i = 0; i < PLACES; i++) {
         places[i] = (struct bits_place){.block = (uint16_t)rng_below(rng, BLOCKS),
-                                        .lanes = (uint8_t)rng_below(rng, 256)};
-        for (size_t r = 0; r < BITS_RESTS; r++) {
-            places[i].rests[r] = (uint8_t)rng_below(rng, REST_MAX);
-        }
+                                        .lanes = (uint8_t)rng_below(rng, 256),
+                                        .rest = (uint8_t)rng_below(rng, REST_MAX)};
         expected[kept] = places[i];
-        expected[kept].lanes = (uint8_t)lanes_left(trial, &scan, &step, &places[i]);
+        expected[kept].lanes = (uint8_t)lanes_left(trial, &scan, part, &places[i]);
         kept += expected[kept].lanes != 0;
     }
-    assert_int_equal(kernels->sift(&scan, &list, &step, places, PLACES), kept);
+    assert_int_equal(kernels->sift(&scan, &list, part, places, PLACES), kept);
     for (size_t i = 0; i < kept; i++) {
         assert_int_equal(places[i].block, expected[i].block);
         assert_int_equal(places[i].lanes, expected[i].lanes);
-        assert_memory_equal(places[i].rests, expected[i].rests, sizeof(expected[i].rests));
+        assert_int_equal(places[i].rest, expected[i].rest);
     }
 }
 
@@ -398,7 +394,7 @@ static void check_gap(const struct bits_kernels *kernels, const struct trial *tr
 {
     enum { GAP = 2 * BITS_BLOCK, STEP = BITS_BLOCK + GAP };
     uint16_t apart[BLOCKS * STEP];
-    const struct bits_step all = {.end = trial->words};
+    const struct bits_part all = {.end = trial->words};
     struct bits_scan scan = {
         .query = trial->query,
         .words = trial->words,
@@ -424,14 +420,14 @@ static void check_gap(const struct bits_kernels *kernels, const struct trial *tr
     const size_t found =
         kernels->scan(&scan, trial->blocks, trial->cardinalities, BLOCKS, out, &lanes);
     assert_int_equal(kernels->scan_listed(&scan, &list, 0, out, &lanes), found);
-    const size_t kept = kernels->sift(&scan, &list, &all, places[0], BLOCKS);
+    const size_t kept = kernels->sift(&scan, &list, all, places[0], BLOCKS);
 
     scan.gap = GAP;
     list.cardinalities = apart;
     list.places = places[1];
     assert_int_equal(kernels->scan(&scan, trial->blocks, apart, BLOCKS, out, &lanes), found);
     assert_int_equal(kernels->scan_listed(&scan, &list, 0, out, &lanes), found);
-    assert_int_equal(kernels->sift(&scan, &list, &all, places[1], BLOCKS), kept);
+    assert_int_equal(kernels->sift(&scan, &list, all, places[1], BLOCKS), kept);
     assert_memory_equal(places[1], places[0], kept * sizeof(places[0][0]));
 }
 
