@@ -522,8 +522,8 @@ class Schema:
         yield ('/* Made by proto/generate.py from hearsay.proto. */\n#pragma once\n\n'
                '#include <stddef.h>\n\n#include "proto/msg.h"\n')
         yield ("/*\n * The most bytes of a message within another one, with its tag and length, but without the messages\n"
-               " * and lists that it holds, and without its texts and bytes, whose tags and lengths count. Bytes whose\n"
-               " * number is fixed count as well.\n */\nenum {")
+               " * that it holds, lists of them and of texts, and its texts and bytes, whose tags and lengths count. Bytes\n"
+               " * whose number is fixed count as well.\n */\nenum {")
         for message in self.sorted(path):
             if message.fields:
                 name = f"CODEC_{message.snake.upper()}_BARE_BYTES_MAX"
@@ -536,6 +536,8 @@ class Schema:
     def most_bytes(self, field):
         """The most bytes of a field; a length takes at most 3, because a frame is below 2^21."""
         tag = tag_bytes(field)
+        if field.repeated and field.type == "uint32":
+            return f"{field.most} * {tag + 5}"
         if field.repeated or field.type in self.messages:
             return None
         if field.type in ("string", "bytes"):
@@ -560,6 +562,9 @@ class Schema:
             inner = self.messages[field.type].snake
             return [f"    for (size_t i = 0; i < message->{field.count()}; i++) {{",
                     f"        size += size_of_data({tag}, codec_size_{inner}(&{own}[i]));", "    }"]
+        if field.repeated and field.type == "uint32":
+            return [f"    for (size_t i = 0; i < message->{field.count()}; i++) {{",
+                    f"        size += size_of_number({tag}, {own}[i]);", "    }"]
         if field.type in ("string", "bytes") and not (field.repeated or field.cut or field.absent):
             data, count = ("text", "length") if field.type == "string" else ("data", "count")
             return [f"    size += {own}.{data} != NULL ? size_of_data({tag}, {own}.{count}) : 0;"]

@@ -17,6 +17,7 @@
 
 #include "core/base/alloc.h"
 #include "core/filter/distance.h"
+#include "core/profile/profile.h"
 
 enum { MESSAGE_ID_BYTES = 16 };
 
@@ -43,6 +44,7 @@ struct nearest_candidate {
     uint32_t intersection; /* set bits of (query and filter) */
     uint32_t union_count;  /* set bits of (query or filter) */
     uint32_t cardinality;  /* set bits of the filter */
+    uint16_t set_bits[PROFILE_SECTIONS_MAX]; /* of these, those of each section of the profile */
     uint32_t part;         /* the part of the query that found it */
     uint32_t source;       /* number of the first part that searches the same index */
 };

@@ -250,6 +250,16 @@ static bool is_reached(const struct index_probe *probe, const struct index_item 
     return distance_within(phi_similarity(&asked, probe->filter, overlap), item->reach_ppm);
 }
 
+/* Writes the set bits of each section of a message, one behind the other. */
+static void copy_counts(const struct index_probe *probe, struct index_counts counts, uint16_t *out)
+{
+    out[0] = counts.first[0];
+    for (uint32_t s = 1; s < probe->profile->section_count; s++) {
+        out[s] = counts.first[s * counts.stride];
+        out[0] = (uint16_t)(out[0] - out[s]);
+    }
+}
+
 /* The similarity of a message by phi. Returns false if the message is not within the distance of
  * the query, or clearly less similar than the k-th best; *out_reached says whether the query is
  * within the reach of the message. */
@@ -261,11 +271,7 @@ static bool similar_by_phi(const struct index_probe *probe, const struct index_i
     uint32_t least = worst != NULL ? worst->rank.shared : 0;
     uint16_t sections[PROFILE_SECTIONS_MAX];
 
-    sections[0] = counts.first[0];
-    for (uint32_t s = 1; s < probe->profile->section_count; s++) {
-        sections[s] = counts.first[s * counts.stride];
-        sections[0] = (uint16_t)(sections[0] - sections[s]);
-    }
+    copy_counts(probe, counts, sections);
     if (!phi_reaches(&probe->phi, sections, overlap, least, out_similarity) ||
         !distance_within(*out_similarity, probe->query->max_distance_ppm)) {
         return false;
@@ -288,14 +294,11 @@ void index_probe_offer(struct index_probe *probe, const struct index_item *item,
                        const uint64_t *filter, size_t stride, uint32_t cardinality,
                        uint32_t overlap, uint32_t contains_overlap)
 {
+    uint64_t words[PROFILE_WORDS_MAX];
     uint16_t counts[PROFILE_SECTIONS_MAX];
 
-    if (is_phi(probe)) {
-        uint64_t words[PROFILE_WORDS_MAX];
-
-        copy_words(probe, filter, stride, words);
-        phi_count(probe->profile, words, counts);
-    }
+    copy_words(probe, filter, stride, words);
+    phi_count(probe->profile, words, counts);
     counts[0] = (uint16_t)cardinality;
     (void)index_probe_offer_counted(probe, item, place, filter, stride,
                                     (struct index_counts){counts, 1}, overlap, contains_overlap);
@@ -336,6 +339,7 @@ bool index_probe_offer_counted(struct index_probe *probe, const struct index_ite
         .part = probe->part,
         .source = probe->source,
     };
+    copy_counts(probe, counts, candidate.set_bits);
     if (!nearest_wants(probe->nearest, &candidate)) {
         return index_probe_may_be_best(probe, similarity, item->deposited_ms);
     }

@@ -41,6 +41,7 @@ static void fill_result(const struct query_job *job, const struct nearest_candid
     bool is_phi = job->query.metric == INDEX_METRIC_PHI;
     struct similarity bits = similarity_of(found->intersection, found->union_count);
     const struct query_place *place = &job->places[found->part];
+    uint32_t section_count = place->host->config.profile.section_count;
 
     *out = (struct hearsay_result){
         .id = {found->item.id, MESSAGE_ID_BYTES},
@@ -50,7 +51,11 @@ static void fill_result(const struct query_job *job, const struct nearest_candid
         .epoch = place->epoch->number,
         .deposited_ms = found->item.deposited_ms,
         .expires_ms = found->item.expires_ms,
+        .set_bit_count = section_count,
     };
+    for (uint32_t s = 0; s < section_count; s++) {
+        out->set_bits[s] = found->set_bits[s];
+    }
     if (place->host->answers.count > 0) {
         out->answer_count =
             answers_count(&place->host->answers, found->item.id, service_now_ms(job->base.service));

@@ -211,6 +211,7 @@ static bool rank_result(const struct query_job *job, const struct hearsay_result
         out->result.union_count = all;
         out->result.distance_ppm = distance_ppm(rank);
     }
+    host_note_bits(host, filter, &out->result);
     return is_found;
 }
 

@@ -7,6 +7,7 @@
 #include "core/base/expiry.h"
 #include "core/base/hash.h"
 #include "core/filter/bloom.h"
+#include "core/profile/phi.h"
 #include "daemon/host/service.h"
 #include "daemon/system/read_pool.h"
 
@@ -202,6 +203,18 @@ int host_find(const struct host *host, const uint8_t *id, struct epoch **out_epo
         }
     }
     return 0;
+}
+
+void host_note_bits(const struct host *host, const uint64_t *filter, struct hearsay_result *out)
+{
+    const struct profile *profile = &host->config.profile;
+    uint16_t counts[PROFILE_SECTIONS_MAX];
+
+    phi_count(profile, filter, counts);
+    out->set_bit_count = profile->section_count;
+    for (uint32_t s = 0; s < profile->section_count; s++) {
+        out->set_bits[s] = counts[s];
+    }
 }
 
 const uint8_t *host_parent(const struct host *host, const uint8_t *id)

@@ -253,6 +253,9 @@ int host_admit(struct host *host, const struct persist_message *message);
 int host_find(const struct host *host, const uint8_t *id, struct epoch **out_epoch,
               struct index_item *out_item, uint64_t *out_filter);
 
+/* Notes in a result how many bits a filter has in each section of the host's profile. */
+void host_note_bits(const struct host *host, const uint64_t *filter, struct hearsay_result *out);
+
 /*
  * Returns the id of the message that the message `id` answers, MESSAGE_ID_BYTES bytes, valid until
  * the answer is removed. NULL: there is no answer of this id.

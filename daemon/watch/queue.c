@@ -74,37 +74,49 @@ void watch_forget_matches(struct watch *watch)
 
 /* --- sending ---------------------------------------------------------------------------------- */
 
-/* Looks the message of a match up in the index. Returns false if the message was removed or has
- * expired, or if another message has the same id now. */
+/* Looks the message of a match up in the index, and fills in what it says of the result. Returns
+ * false if the message was removed or has expired, or if another message has the same id now. */
 static bool is_there(const struct watcher *watcher, const struct watch_match *match,
-                     struct index_item *out_item)
+                     struct hearsay_result *out)
 {
-    return host_find(match->watch->host, match->id, NULL, out_item, NULL) == 0 &&
-           out_item->deposited_ms == match->deposited_ms &&
-           !message_expired(out_item->expires_ms, service_now_ms(watcher->service));
+    const struct host *host = match->watch->host;
+    struct index_item item;
+    uint64_t filter[PROFILE_WORDS_MAX];
+
+    if (host_find(host, match->id, NULL, &item, filter) != 0 ||
+        item.deposited_ms != match->deposited_ms ||
+        message_expired(item.expires_ms, service_now_ms(watcher->service))) {
+        return false;
+    }
+    *out = (struct hearsay_result){
+        .id = {match->id, MESSAGE_ID_BYTES},
+        .epoch = match->epoch,
+        .intersection_count = match->hit.intersection,
+        .union_count = match->hit.union_count,
+        .distance_ppm = distance_ppm(match->hit.rank),
+        .deposited_ms = item.deposited_ms,
+        .expires_ms = item.expires_ms,
+    };
+    if (host_parent(host, match->id) != NULL) { /* an answer has no bits of its own */
+        memset(filter, 0, sizeof(filter));
+    }
+    host_note_bits(host, filter, out);
+    return true;
 }
 
 /* Sends a match to the client, with the media type and the payload of `content`. These are left out
  * if `content` is NULL or if they do not fit the frame. */
 static void push_match(struct watcher *watcher, const struct watch_match *match,
-                       const struct index_item *item, const struct persist_message *content)
+                       const struct hearsay_result *result, const struct persist_message *content)
 {
     const struct watch *watch = match->watch;
     struct hearsay_response response = {
         .kind = HEARSAY_RESPONSE_MATCH,
-        .match = {.watch_id = watch->number,
-                  .seq = (uint64_t)match->seq,
-                  .result = {.id = {item->id, MESSAGE_ID_BYTES},
-                             .epoch = match->epoch,
-                             .intersection_count = match->hit.intersection,
-                             .union_count = match->hit.union_count,
-                             .distance_ppm = distance_ppm(match->hit.rank),
-                             .deposited_ms = item->deposited_ms,
-                             .expires_ms = item->expires_ms}},
+        .match = {.watch_id = watch->number, .seq = (uint64_t)match->seq, .result = *result},
     };
     if (watch->host->answers.count > 0) {
         response.match.result.answer_count =
-            answers_count(&watch->host->answers, item->id, service_now_ms(watcher->service));
+            answers_count(&watch->host->answers, match->id, service_now_ms(watcher->service));
     }
     struct hearsay_response bare = response;
 
@@ -163,19 +175,19 @@ static bool read_payloads(struct watcher *watcher)
 static void send_read(struct watcher *watcher, const struct persist_entry *entry, bool failed)
 {
     struct watch_match *match = watcher->queue;
-    struct index_item item;
+    struct hearsay_result result;
 
     if (match == NULL || memcmp(match->id, entry->message.id, MESSAGE_ID_BYTES) != 0) {
         return;
     }
-    if (!is_there(watcher, match, &item) || !(failed || entry->found)) {
+    if (!is_there(watcher, match, &result) || !(failed || entry->found)) {
         watcher->service->watch->counts.left_out++;
     } else {
         bool is_whole = !failed && entry->found && !entry->omitted &&
                         entry->message.deposited_ms == match->deposited_ms;
         /* the first match may belong to another watch of this client than the read, and that watch
          * may want no payload */
-        push_match(watcher, match, &item,
+        push_match(watcher, match, &result,
                    is_whole && match->watch->with_payload ? &entry->message : NULL);
     }
     free_match(watcher, &watcher->queue, match);
@@ -212,18 +224,18 @@ static bool send_first(struct watcher *watcher)
 {
     struct watch_match *match = watcher->queue;
     struct persist_message content = {0};
-    struct index_item item;
+    struct hearsay_result result;
 
-    if (!is_there(watcher, match, &item)) {
+    if (!is_there(watcher, match, &result)) {
         watcher->service->watch->counts.left_out++;
     } else if (!match->watch->with_payload) {
-        push_match(watcher, match, &item, NULL);
+        push_match(watcher, match, &result, NULL);
     } else if (service_recall(watcher->service, match->watch->host->number, match->id, &content)) {
-        push_match(watcher, match, &item, &content);
+        push_match(watcher, match, &result, &content);
     } else if (read_payloads(watcher)) {
         return false;
     } else {
-        push_match(watcher, match, &item,
+        push_match(watcher, match, &result,
                    NULL); /* without memory for the read; the client can use Get */
     }
     free_match(watcher, &watcher->queue, match);

@@ -184,13 +184,15 @@ def within(similarity, ppm):
 
 def phi_similarity(asking, other, profile):
     """Phi as a fraction; the sections in which `asking` has bits count."""
-    asking, other = bits_of(asking), bits_of(other)
-    x, spread_a, spread_b = 0, 0, 0
-    for _, first, bits, _ in sections_of(profile):
-        a, b = (whole >> first & ((1 << bits) - 1) for whole in (asking, other))
-        set_a, set_b = a.bit_count(), b.bit_count()
+    return phi_of(asking, (bits_of(asking) & bits_of(other)).bit_count(), set_bits_of(other, profile), profile)
+
+
+def phi_of(asking, shared, other_set, profile):
+    """The same, of a filter of which only the shared bits are known, and the set bits of each section."""
+    x, spread_a, spread_b = 256 * shared, 0, 0
+    for (_, _, bits, _), set_a, set_b in zip(sections_of(profile), set_bits_of(asking, profile), other_set):
         if set_a > 0:
-            x += 256 * (a & b).bit_count() - 256 * set_a * set_b // bits
+            x -= 256 * set_a * set_b // bits
             spread_a += 256 * set_a - 256 * set_a * set_a // bits
             spread_b += 256 * set_b - 256 * set_b * set_b // bits
     if x <= 0 or spread_a * spread_b == 0:
@@ -521,6 +523,7 @@ class Reference:
             deposited.deposited_ms,
             deposited.expires_ms,
             payload if query.with_payload else None,
+            set_bits_of(deposit.filter, self.profile),
         )
 
 
@@ -550,6 +553,7 @@ def shape(result):
         result.deposited_ms,
         result.expires_ms,
         payload,
+        list(result.set_bits),
     )
 
 

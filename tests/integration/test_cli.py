@@ -104,6 +104,7 @@ def expected_json(result):
         "distance": result.distance / wire.WHOLE,
         "intersection": result.intersection_count,
         "union": result.union_count,
+        "set_bits": list(result.set_bits),
         "deposited": cli_runner.iso(result.deposited_ms),
         "expires": cli_runner.iso(result.expires_ms),
     }

@@ -138,6 +138,17 @@ def test_reach_by_phi_asks_for_what_the_message_says(stocked, stocked_client, rn
         assert {r.id for r in answer.results} == expected
 
 
+def test_a_client_can_compute_each_distance_again(stocked, stocked_client, rng):
+    """From a result and its own filter, without the message's."""
+    reference = stocked[1]["h6"]
+    for _ in range(20):
+        query = wire.query_of(context(rng), 10, reference.profile, host="h6")
+        for result in stocked_client.call(query).results:
+            shared, whole = wire.phi_of(query.parts[0].filter, result.intersection_count, result.set_bits,
+                                        reference.profile)
+            assert result.distance == wire.rounded_ppm(whole - shared, whole)
+
+
 def test_empty_contains_is_no_condition(stocked, stocked_client, rng):
     """Every filter contains the empty one."""
     labels = context(rng)

@@ -180,6 +180,9 @@ static void fill_result(struct hearsay_result *result)
     result->distance_ppm = 1;
     result->intersection_count = 3;
     result->union_count = 4;
+    result->set_bits[0] = 2;
+    result->set_bits[1] = 1;
+    result->set_bit_count = 2;
     result->expires_ms = 1000;
     result->media_type = hearsay_text("text/plain");
     result->payload = hearsay_bytes("gr\xc3\xbc\x1b", 5);
@@ -193,11 +196,13 @@ TEST(test_json)
     fill_result(&result);
     sink_open(&sink);
     assert_int_equal(out_json(&sink.out, out_json_result(&result, true)), 0);
-    sink_check(&sink, "{\"id\":\"abababababababababababababababab\",\"distance\":1e-6,"
-                      "\"intersection\":3,\"union\":4,"
-                      "\"deposited\":\"1970-01-01T00:00:00.000Z\","
-                      "\"expires\":\"1970-01-01T00:00:01.000Z\",\"type\":\"text/plain\","
-                      "\"text\":\"gr\xc3\xbc\\u001B\"}\n");
+    sink_check(
+        &sink,
+        "{\"id\":\"abababababababababababababababab\",\"distance\":1e-6,"
+        "\"intersection\":3,\"union\":4,"
+        "\"deposited\":\"1970-01-01T00:00:00.000Z\","
+        "\"expires\":\"1970-01-01T00:00:01.000Z\",\"set_bits\":[2,1],\"type\":\"text/plain\","
+        "\"text\":\"gr\xc3\xbc\\u001B\"}\n");
     result.payload = hearsay_bytes("\xff", 1);
     json_t *object = out_json_result(&result, false);
     assert_string_equal(json_string_value(json_object_get(object, "payload_base64")), "/w==");

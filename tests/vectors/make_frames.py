@@ -186,6 +186,7 @@ def similarity_figures(query, stored):
         "intersection_count": shared,
         "union_count": union,
         "distance": distance_millionths(likeness, phi.ONE),
+        "set_bits": phi.set_bits(PROFILE, int.from_bytes(stored, "little")),
     }
 
 

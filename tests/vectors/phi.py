@@ -18,6 +18,15 @@ def widths(profile):
     return [int(section.split("=")[-1].split("/")[0]) for section in profile.removeprefix("v2:").split(",")]
 
 
+def set_bits(profile, bits):
+    """The set bits of each section."""
+    counts, first = [], 0
+    for b in widths(profile):
+        counts.append((bits >> first & (1 << b) - 1).bit_count())
+        first += b
+    return counts
+
+
 def sums(profile, asking, other):
     """(X, V of the filter that asks, V of the other) over the sections in which the first has bits."""
     first, x, v_asking, v_other = 0, 0, 0, 0

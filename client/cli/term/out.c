@@ -294,6 +294,11 @@ json_t *out_json_result(const struct hearsay_result *result, bool typed)
         (json_int_t)result->intersection_count, "union", (json_int_t)result->union_count,
         "deposited", out_json_time(result->deposited_ms), "expires",
         out_json_time(result->expires_ms));
+    json_t *set_bits = json_array();
+    for (uint32_t s = 0; s < result->set_bit_count; s++) {
+        out_json_append(&set_bits, json_integer(result->set_bits[s]));
+    }
+    out_json_set(&object, "set_bits", set_bits);
     if (typed && (result->media_type.text != NULL || result->payload_omitted)) {
         out_json_set(
             &object, "type",
