@@ -159,8 +159,11 @@ static const struct settings_key keys[] = {
          "can rule out less."},
     {LIMITS_KEY("query_fill_max", limits.query_fill_max_ppm), SETTINGS_TYPE_PERCENT, 0, PPM,
      .standard = "50%", .reloadable = true,
-     .help = "Largest share of bits that may be set in each section of a query's filters, those of "
-             "`contains` included; the rule is the same."},
+     .help =
+         "Largest share of bits that may be set in each section of a query's filters, those of "
+         "`contains` included; the rule is the same. Above 50%, a part of a query with a "
+         "section that is more than half full counts four times for queries_per_minute, because "
+         "it is compared with all messages."},
     {LIMITS_KEY("k", limits.k_max), SETTINGS_TYPE_COUNT, 1, LIMIT_RESULTS, .unit = "messages",
      .standard = "100", .reloadable = true, .help = "Most messages that a query may ask for."},
     {LIMITS_KEY("sender_share", limits.sender_share_ppm), SETTINGS_TYPE_PERCENT, 1, PPM,

@@ -133,6 +133,27 @@ static uint32_t most_bits(const struct profile_section *section, uint32_t maximu
     return most > section->hashes ? most : section->hashes;
 }
 
+static uint32_t count_set(const struct profile_section *section, const uint64_t *filter)
+{
+    return bloom_union_count_range(filter, filter, section->first_bit, section->bits);
+}
+
+/* The first section that is too full; NULL: none. `all` bits of the filter are set: a section has
+ * at most so many, so most need not be counted. */
+static const struct profile_section *
+find_full(const struct profile *profile, const uint64_t *filter, uint32_t all, uint32_t maximum_ppm)
+{
+    for (uint32_t s = 0; s < profile->section_count; s++) {
+        const struct profile_section *section = &profile->sections[s];
+        uint32_t most = most_bits(section, maximum_ppm);
+
+        if (all > most && count_set(section, filter) > most) {
+            return section;
+        }
+    }
+    return NULL;
+}
+
 static void refuse_fill(const struct ask *ask, const char *field,
                         const struct profile_section *section, uint32_t set, uint32_t maximum_ppm)
 {
@@ -159,18 +180,18 @@ bool ask_fill(const struct ask *ask, const uint64_t *filter, const char *field,
                    all, profile->bits, least, (double)minimum_ppm / 10000);
         return false;
     }
-    for (uint32_t s = 0; s < profile->section_count; s++) {
-        const struct profile_section *section = &profile->sections[s];
-
-        /* A section has at most the set bits of the filter, so most need not be counted. */
-        if (all <= most_bits(section, maximum_ppm)) {
-            continue;
-        }
-        uint32_t set = bloom_union_count_range(filter, filter, section->first_bit, section->bits);
-        if (set > most_bits(section, maximum_ppm)) {
-            refuse_fill(ask, field, section, set, maximum_ppm);
-            return false;
-        }
+    const struct profile_section *full = find_full(profile, filter, all, maximum_ppm);
+    if (full != NULL) {
+        refuse_fill(ask, field, full, count_set(full, filter), maximum_ppm);
     }
-    return true;
+    return full == NULL;
+}
+
+bool ask_is_full(const struct host *host, const struct hearsay_bytes *bytes)
+{
+    const struct profile *profile = &host->config.profile;
+    uint64_t filter[PROFILE_WORDS_MAX];
+
+    return bloom_load(filter, profile->bits, bytes->data, bytes->count) == 0 &&
+           find_full(profile, filter, profile->bits, ASK_FULL_PPM) != NULL;
 }

@@ -76,3 +76,11 @@ bool ask_judge_filter(const struct ask *ask, const struct hearsay_bytes *bytes, 
  */
 bool ask_fill(const struct ask *ask, const uint64_t *filter, const char *field,
               uint32_t minimum_ppm, uint32_t maximum_ppm);
+
+/*
+ * Whether a section of a filter has more than half of its bits set, by the rule of ask_fill: then
+ * the tree cannot bound phi, and a search compares all messages. false: the bytes are no filter of
+ * the host's profile. O(bytes).
+ */
+enum { ASK_FULL_PPM = 500000 };
+bool ask_is_full(const struct host *host, const struct hearsay_bytes *bytes);

@@ -97,16 +97,34 @@ static const struct served requests[] = {
 };
 enum { REQUESTS = sizeof(requests) / sizeof(requests[0]) };
 
-uint32_t handler_cost(const struct hearsay_request *request, enum sender_action *out_action)
+/* Counts the parts that are too full for bounds. By default there are none: they are refused. */
+static uint32_t count_full(struct service *service, const struct hearsay_query *query)
+{
+    bool may_be_full = service->config.limits.query_fill_max_ppm > ASK_FULL_PPM;
+    const struct host *host = may_be_full ? service_host(service, query->host.text) : NULL;
+    uint32_t full = 0;
+
+    for (size_t i = 0; host != NULL && i < query->part_count; i++) {
+        const struct hearsay_query_part *part = &query->parts[i];
+
+        full += ask_is_full(host, &part->filter) || ask_is_full(host, &part->contains) ? 1 : 0;
+    }
+    return full;
+}
+
+uint32_t handler_cost(struct service *service, const struct hearsay_request *request,
+                      enum sender_action *out_action)
 {
     uint32_t kind = request->kind;
     unsigned senders = kind < REQUESTS ? requests[kind].senders : 0;
+    const struct hearsay_query *query = kind == HEARSAY_REQUEST_QUERY   ? &request->query
+                                        : kind == HEARSAY_REQUEST_WATCH ? &request->watch.query
+                                                                        : NULL;
 
     *out_action = senders == WRITER ? SENDER_DEPOSIT : SENDER_QUERY;
-    return kind == HEARSAY_REQUEST_QUERY   ? cost_query(&request->query)
-           : kind == HEARSAY_REQUEST_WATCH ? cost_query(&request->watch.query)
-           : (senders & FREE) != 0         ? 0
-                                           : senders & GUEST;
+    return query != NULL           ? cost_query(query, count_full(service, query))
+           : (senders & FREE) != 0 ? 0
+                                   : senders & GUEST;
 }
 
 static bool may_send(const struct requester *client, unsigned senders)
@@ -176,7 +194,7 @@ static bool take_cost(const struct ask *ask)
     if (payer == NULL) {
         return true;
     }
-    uint32_t cost = handler_cost(ask->request, &action);
+    uint32_t cost = handler_cost(service, ask->request, &action);
     uint64_t wait_ms = cost == 0 ? 0
                                  : sender_take(payer, action, &service->sender_limits, cost,
                                                service_monotonic_ms(service));

@@ -43,9 +43,10 @@ size_t handler_list_requests(const struct requester *client, struct hearsay_text
 
 /*
  * Returns the tokens that a request costs; 0: it is free. *out_action says from which bucket the
- * tokens are taken.
+ * tokens are taken. O(bytes of its filters) if `query_fill_max` is above 50 %, else O(1).
  */
-uint32_t handler_cost(const struct hearsay_request *request, enum sender_action *out_action);
+uint32_t handler_cost(struct service *service, const struct hearsay_request *request,
+                      enum sender_action *out_action);
 
 /*
  * Fills `out`, which has LIMIT_NOTICES elements, with the notices of a host that are shown at a

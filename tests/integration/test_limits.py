@@ -159,6 +159,27 @@ def test_costly_queries_cost_more(limited):
         assert client.call(pb.Ping()).now_ms  # free
 
 
+def test_full_parts_cost_four_tokens(limited):
+    """No bound rules out a message for a section that is more than half full: all are compared."""
+    _, address = limited("query_fill_max = 100%\nqueries_per_minute = 1\nquery_burst = 10\n")
+    usual, full = wire.filter_of(HERE), bytes([255] * 64)
+    with wire.Client(address) as client:  # 9 are left
+        assert client.call(pb.Query(k=1, parts=[pb.QueryPart(filter=full)])) is not None  # 4: 5
+        assert client.call(wire.query_of(HERE, contains=HERE)) is not None  # 1: 4
+        half = bytes([255] * 22 + [31] + [0] * 41)  # 181 of the 362 bits of wifi
+        assert client.call(pb.Query(k=1, parts=[pb.QueryPart(filter=half)])) is not None  # 1: 3
+        for fields in ({"filter": full}, {"filter": usual, "contains": full}):
+            query = pb.Query(k=1, parts=[pb.QueryPart(**fields)])
+            watch = pb.Watch(query=pb.Query(parts=[pb.QueryPart(**fields)]))
+            for request in (query, watch):  # one token is missing, and a minute at most
+                refused = client.refused(request)
+                assert refused.code == "RATE_LIMITED"
+                assert 0 < refused.error.retry_after_ms <= 60_000
+        assert [client.refused(pb.Get(id=bytes(16))).code for _ in range(3)] == ["NOT_FOUND"] * 3
+        refused = client.refused(query)  # 0 are left: four minutes, less what has passed
+        assert 180_000 < refused.error.retry_after_ms <= 240_000
+
+
 def test_what_costs_more_than_the_burst_takes_all_of_it(limited):
     """It is refused until the bucket is full, and then taken: never refused for ever."""
     _, address = limited("queries_per_minute = 6000\nquery_burst = 10\n")

@@ -15,6 +15,7 @@ enum {
     FACTOR = 3              /* dearest and cheapest work of a token are so far apart at most */
 };
 
+static struct service service; /* by default no query may be full, so it looks at no filter */
 static struct index *messages;
 static uint8_t slice_bits[SLICES][SLICE_BYTES];
 static struct scalable_slice slices[SLICES];
@@ -25,7 +26,7 @@ static uint32_t cost_of_kind(enum hearsay_request_kind kind, enum sender_action 
 {
     const struct hearsay_request request = {.id = 1, .kind = kind};
 
-    return handler_cost(&request, out_action);
+    return handler_cost(&service, &request, out_action);
 }
 
 TEST(small_requests_cost_one_token_or_none)
@@ -63,11 +64,11 @@ static uint32_t cost_of_query(size_t parts, const struct scalable_slice *exclude
     request.query =
         (struct hearsay_query){.part_count = parts, .exclude = sent, .exclude_count = count};
     watch.watch.query = request.query;
-    const uint32_t tokens = handler_cost(&request, &action);
+    const uint32_t tokens = handler_cost(&service, &request, &action);
     assert_int_equal(action, SENDER_QUERY);
     request.query.scope = HEARSAY_SCOPE_HOOD;
-    assert_int_equal(handler_cost(&request, &action), 4 * tokens);
-    assert_int_equal(handler_cost(&watch, &action), tokens);
+    assert_int_equal(handler_cost(&service, &request, &action), 4 * tokens);
+    assert_int_equal(handler_cost(&service, &watch, &action), tokens);
     return tokens;
 }
 
@@ -83,7 +84,7 @@ TEST(queries_cost_what_they_compare)
     for (size_t i = 0; i < LIMIT_SLICES; i++) {
         many[i] = (struct scalable_slice){.hashes = LIMIT_SLICES_HASHES / LIMIT_SLICES};
     }
-    assert_int_equal(cost_of_query(64, many, LIMIT_SLICES), COST_MOST / COST_HOOD);
+    assert_int_equal(cost_of_query(64, many, LIMIT_SLICES), 64 + (32 + 256) / 3);
     many[0].hashes = 1;
     assert_int_equal(cost_of_query(1, many, 1), 2);
     many[0].hashes = 2;
@@ -91,6 +92,65 @@ TEST(queries_cost_what_they_compare)
     many[0].hashes = 3;
     assert_int_equal(cost_of_query(1, many, 1), 3);
     assert_int_equal(COST_PAGE, 1);
+}
+
+/* --- full parts ------------------------------------------------------------------------------- */
+
+enum { BYTES = 16, HALF = 500000, ALL = 1000000 };
+
+/* The tokens of `parts` parts with these filters, where so many bits of a section may be set. */
+static uint32_t cost_of_filters(uint32_t most_ppm, size_t parts, const struct hearsay_bytes *filter,
+                                const struct hearsay_bytes *contains)
+{
+    static struct host host;
+    static struct service full;
+    struct hearsay_query_part part[LIMIT_PARTS];
+    struct hearsay_request request = {.kind = HEARSAY_REQUEST_QUERY, .query.parts = part};
+    struct hearsay_request watch = {.kind = HEARSAY_REQUEST_WATCH};
+    enum sender_action action = SENDER_ACTIONS;
+
+    host.config.profile = profile_of("v2:wifi=120/4,any=8/6");
+    full.hosts = &host;
+    full.host_count = 1;
+    full.config.limits.query_fill_max_ppm = most_ppm;
+    for (size_t p = 0; p < parts; p++) {
+        part[p] = (struct hearsay_query_part){.filter = *filter, .contains = *contains};
+    }
+    request.query.part_count = parts;
+    watch.watch.query = request.query;
+    const uint32_t tokens = handler_cost(&full, &request, &action);
+    assert_int_equal(handler_cost(&full, &watch, &action), tokens);
+    request.query.host = (struct hearsay_text){"elsewhere", strlen("elsewhere")};
+    assert_int_equal(handler_cost(&full, &request, &action), parts); /* is refused anyway */
+    return tokens;
+}
+
+/* A part with a section that is more than half full costs four tokens, where one is taken at all.
+ */
+TEST(full_parts_cost_four_tokens)
+{
+    static const uint8_t half[BYTES] = {255, 255, 255, 255, 255, 255, 255, 15}; /* 60 of wifi's */
+    static const uint8_t more[BYTES] = {255, 255, 255, 255, 255, 255, 255, 31};
+    static const uint8_t label[BYTES] = {[15] = 63}; /* 6 of the 8 bits: one label sets them */
+    static const uint8_t labels[BYTES] = {[15] = 127};
+    static const struct hearsay_bytes none = {NULL, 0};
+    static const struct hearsay_bytes usual = {half, BYTES};
+    static const struct hearsay_bytes full = {more, BYTES};
+    static const struct hearsay_bytes small = {label, BYTES};
+    static const struct hearsay_bytes small_full = {labels, BYTES};
+    static const struct hearsay_bytes cut = {more, BYTES - 1};
+
+    assert_int_equal(cost_of_filters(ALL, 1, &usual, &none), 1);
+    assert_int_equal(cost_of_filters(ALL, 1, &full, &none), 4);
+    assert_int_equal(cost_of_filters(ALL, 3, &full, &none), 12);
+    assert_int_equal(cost_of_filters(ALL, 1, &usual, &full), 4);
+    assert_int_equal(cost_of_filters(ALL, 1, &full, &full), 4);
+    assert_int_equal(cost_of_filters(ALL, 1, &small, &small), 1);
+    assert_int_equal(cost_of_filters(ALL, 1, &small_full, &none), 4);
+    assert_int_equal(cost_of_filters(ALL, 1, &cut, &none), 1); /* is refused anyway */
+    assert_int_equal(cost_of_filters(HALF + 1, 1, &full, &none), 4);
+    assert_int_equal(cost_of_filters(HALF, 1, &full, &full), 1); /* as by default */
+    assert_int_equal(cost_of_filters(ALL, LIMIT_PARTS, &full, &full), COST_FULL * LIMIT_PARTS);
 }
 
 /* --- work ------------------------------------------------------------------------------------- */
