@@ -19,13 +19,13 @@ CLOSE, CLOSE_MIN, AWAY, AWAY_MAX = 30, 95, (3000, 10000), 2  # metres, and per c
 
 def worst(measured, least):
     """Of the pairs that should meet the kind that does least, and of those that should not the one that does most."""
-    shares = {(group, kind): sum(phi >= least for phi, _ in some) / len(some)
+    shares = {(group, kind): sum(phi >= least for phi, *_ in some) / len(some)
               for group, kinds in measured.pairs.items() for kind, some in kinds.items() if kind not in meet.WEAK}
     near = {key: part for key, part in shares.items() if key[0] == "near"}
     far = {key: part for key, part in shares.items() if key[0] != "near" and "position" not in key[1]}
     found = []
     for group, kind in (min(near, key=near.get), max(far, key=far.get)):
-        figure = meet.share([phi >= least for phi, _ in measured.pairs[group][kind]],
+        figure = meet.share([phi >= least for phi, *_ in measured.pairs[group][kind]],
                             [place for *_, place in measured.world[group][kind]])
         found.append({"kind": kind if group in ("near", "disjoint") else f"{group}: {kind}", **figure})
     return found

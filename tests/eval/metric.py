@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How similar stored filters are to a query, by phi and by the bits they share: "Distances and order" of
-docs/protocol.md, written a second time. Filters are Python's integers, whose bit p is bit p of the filter."""
+docs/protocol.md, written a second time; and by estimates, which no program has any more. Filters are Python's integers,
+whose bit p is bit p of the filter."""
 
 import math
 
@@ -34,6 +35,22 @@ def phi(sections, query, message):
 
 def jaccard(query, message):
     return (query & message).bit_count() / ((query | message).bit_count() or 1)
+
+
+def estimated_labels(encoder, mask):
+    """-(b/d) ln(1 - s/b) for each section of b bits and d hashes of which s are set, summed (S. J. Swamidass, P. Baldi,
+    J. Chem. Inf. Model. 47(3), 2007, 952-964). A full section, which would hold any number, counts as b - 1/2."""
+    found = 0.0
+    for first, bits, hashes in encoder.sections.values():
+        filled = (mask >> first & (1 << bits) - 1).bit_count()
+        found -= bits / hashes * math.log(1 - min(filled, bits - 0.5) / bits)
+    return found
+
+
+def estimated(encoder, query, message):
+    """Jaccard of the estimated labels: AMBIENCE's, and the metric ESTIMATED of 0.2.0. See docs/thesis.md."""
+    one, other, either = (estimated_labels(encoder, mask) for mask in (query, message, query | message))
+    return max(0.0, one + other - either) / either if either else 1.0
 
 
 class Stored:

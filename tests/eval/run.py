@@ -119,9 +119,9 @@ def run_own(options):
     if not all(rows):
         print(f"run.py: of the two files in {options.own}, one has no sighting with an access point", file=sys.stderr)
         return 1
-    text = tables.of_pairs(meet.run(meet.Measured(rows, 0)))
-    (options.dir / "tables.md").write_text(text, encoding="utf-8")
-    print(text)
+    text = tables.of_own(meet.run(meet.Measured(rows, 0)))
+    (options.dir / "tables.txt").write_text(text, encoding="utf-8")
+    print(text, end="")
     return 0
 
 

@@ -162,6 +162,19 @@ def of_pairs(figures):
             + table(["scans without a common access point", "phi", "Jaccard"], apart))
 
 
+def of_own(figures):
+    """The pairs with all three metrics for a terminal: a table for each group; the interval of phi is beyond column 60."""
+    lines = ["Pairs within the bound of each metric, per cent", "", f"profile    {figures['profile']}",
+             f"phi        within {figures['bound']}, the default", f"Jaccard    within {1 - meet.JACCARD}, before 0.2.0",
+             f"estimated  within {1 - meet.ESTIMATED}, its own best bound"]
+    for group, kinds in figures["pairs"].items():
+        heading = "no access point in common" if group == "disjoint" else f"{group}: message / query"
+        lines += ["", f"{heading:32} {'phi':>5} {'Jaccard':>8} {'estimated':>10}  phi, 95 %"]
+        lines += [f"{kind:32} {row['phi']['mean']:5.1f} {row['jaccard']:8.1f} {row['estimated']:10.1f}  "
+                  f"{row['phi']['low']:.1f} to {row['phi']['high']:.1f}" for kind, row in kinds.items()]
+    return "\n".join(lines) + "\n"
+
+
 def of_positions(figures):
     rows = [[f"{int(metres):,}", short(row["phi"]), f"{row['jaccard']:.1f}"]
             for metres, row in figures["positions"].items()]
