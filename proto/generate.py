@@ -503,7 +503,7 @@ class Schema:
         rows = [(message, field) for message in messages for field in message.fields if field.repeated]
         yield "\nconst struct scan_count codec_counts[] = {"
         for message, field in rows:
-            yield f'    {{&hearsay__v1__{message.snake}__descriptor, "{field.name}", {field.most}}},'
+            yield f'    {{&hearsay__v1__{message.snake}__descriptor, {field.number}, {field.most}}},'
         yield f"}};\nconst size_t codec_count_count = {len(rows)};"
 
 

@@ -339,7 +339,6 @@ bool index_probe_offer_counted(struct index_probe *probe, const struct index_ite
         .part = probe->part,
         .source = probe->source,
     };
-    copy_counts(probe, counts, candidate.set_bits);
     if (!nearest_wants(probe->nearest, &candidate)) {
         return index_probe_may_be_best(probe, similarity, item->deposited_ms);
     }
@@ -350,6 +349,7 @@ bool index_probe_offer_counted(struct index_probe *probe, const struct index_ite
     if (is_excluded(probe, item, place)) {
         return true;
     }
+    copy_counts(probe, counts, candidate.set_bits);
     if (probe->check_repeats) {
         (void)nearest_offer_once(probe->nearest, &candidate); /* whether taken does not matter */
     } else {

@@ -154,7 +154,7 @@ enum { SCAN_FIELDS_MAX = 64, SCAN_NESTING_MAX = 8 };
 /* The most entries of one repeated field in one message. */
 struct scan_count {
     const ProtobufCMessageDescriptor *message;
-    const char *field;
+    uint32_t number; /* of the field */
     uint32_t most;
 };
 

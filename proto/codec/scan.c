@@ -297,12 +297,12 @@ static int scan_packed(struct scan *scan, const ProtobufCFieldDescriptor *field,
 }
 
 static uint32_t scan_count_most(const struct scan_rules *rules,
-                                const ProtobufCMessageDescriptor *message, const char *field)
+                                const ProtobufCMessageDescriptor *message, uint32_t number)
 {
     for (size_t i = 0; i < rules->count_count; i++) {
         const struct scan_count *row = &rules->counts[i];
 
-        if (row->message == message && strcmp(row->field, field) == 0) {
+        if (row->message == message && row->number == number) {
             return row->most;
         }
     }
@@ -315,7 +315,7 @@ static int scan_repeated(struct scan *scan, struct scan_level *level,
 {
     bool packable =
         field->type != PROTOBUF_C_TYPE_MESSAGE && wire_types[field->type] != WIRE_LENGTH;
-    uint32_t most = scan_count_most(scan->rules, level->descriptor, field->name);
+    uint32_t most = scan_count_most(scan->rules, level->descriptor, field->id);
     uint32_t added = 1;
     int rv;
 

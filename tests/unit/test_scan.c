@@ -148,7 +148,7 @@ TEST(test_counts_at_their_limits)
     for (size_t i = 0; i < codec_count_count; i++) {
         const struct scan_count *row = &codec_counts[i];
         const ProtobufCFieldDescriptor *field =
-            protobuf_c_message_descriptor_get_field_by_name(row->message, row->field);
+            protobuf_c_message_descriptor_get_field(row->message, row->number);
         struct msg_error error;
         struct bytes bytes;
 
@@ -163,7 +163,7 @@ TEST(test_counts_at_their_limits)
             }
         }
         assert_int_equal(scan(row->message, bytes.data, bytes.count, &error), CODEC_INVALID);
-        assert_string_equal(error.field, row->field);
+        assert_string_equal(error.field, field->name);
         bytes_deinit(&bytes);
     }
 }
@@ -220,10 +220,10 @@ TEST(test_envelope_as_far_as_it_is_readable)
 /* --- the schema keeps to what the scan takes for granted ----------------------------------------
  */
 
-static bool count_is_listed(const ProtobufCMessageDescriptor *message, const char *field)
+static bool count_is_listed(const ProtobufCMessageDescriptor *message, uint32_t number)
 {
     for (size_t i = 0; i < codec_count_count; i++) {
-        if (codec_counts[i].message == message && strcmp(codec_counts[i].field, field) == 0) {
+        if (codec_counts[i].message == message && codec_counts[i].number == number) {
             return true;
         }
     }
@@ -246,7 +246,7 @@ static void check_schema(const ProtobufCMessageDescriptor *message, unsigned dep
             oneof = field->quantifier_offset;
             assert_int_equal(field->type, PROTOBUF_C_TYPE_MESSAGE);
         }
-        if (field->label == PROTOBUF_C_LABEL_REPEATED && !count_is_listed(message, field->name)) {
+        if (field->label == PROTOBUF_C_LABEL_REPEATED && !count_is_listed(message, field->id)) {
             fail_msg("%s.%s has no limit in codec_counts", message->name, field->name);
         }
         assert_int_not_equal(field->label, PROTOBUF_C_LABEL_REQUIRED);
