@@ -621,7 +621,7 @@ def test_a_query_by_one_thing_finds_all_that_have_it(three_clients):
 def test_a_topic_is_found_a_thousand_times(make_local, rng):
     """Among 3,000 contexts of 6 to 12 access points and up to 3 topics, the 1,000 that have the topic are
     found."""
-    daemon = make_local("[limits]\nk = 1000\n[host default]\n")
+    daemon = make_local("[limits]\nk = 1000\nframe = 128K\n[host default]\n")
     coffee = wire.bits_of(wire.filter_of(["topic:coffee"]))
     lines, having = [], set()
     while len(lines) < 3000:

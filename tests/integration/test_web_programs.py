@@ -63,7 +63,7 @@ def test_json_as_the_command_has_it(make_web):
          "--json", "--topic", "jazz"], capture_output=True, text=True, check=True).stdout
     theirs = json.loads(command.splitlines()[0])
     ours = json.loads(web.get("/list.json?t=jazz").text)["messages"]
-    assert len(ours) == 1 and set(theirs) - set(ours[0]) == {"intersection", "union"}
+    assert len(ours) == 1 and set(theirs) - set(ours[0]) == {"intersection", "union", "set_bits"}
     for key in ("id", "deposited", "expires", "text", "type"):
         assert ours[0][key] == theirs[key], key
 
