@@ -74,12 +74,13 @@ class Guest:
 
     def to_another_page(self, act, where):
         """Of the same address, too."""
-        page = self.firefox.find("html")
+        pages = []
+        self.until(lambda: pages.append(self.firefox.find("html")) is None, "a page")  # the script may change it just now
         act()
 
         def is_gone():
             try:
-                self.firefox.call("WebDriver:GetElementTagName", id=page)
+                self.firefox.call("WebDriver:GetElementTagName", id=pages[0])
             except RuntimeError:
                 return True
             return False
