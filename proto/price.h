@@ -11,7 +11,7 @@ enum { PRICE_LOOKS = 3 }; /* hashes of slices, and slices, for a token */
 
 /*
  * Returns the tokens: one for each part, and one for each PRICE_LOOKS slices and hashes of
- * `exclude`, rounded up. A query without parts costs as much as one with one part. Neither the
- * scope nor how full the filters are counts: hearsayd adds what they cost (daemon/limits/cost.h).
+ * `exclude`, rounded up. A query without parts costs as much as a query with one part. Two things
+ * are not counted here, the scope and full filters: daemon/limits/cost.h adds what these cost.
  */
 uint32_t price_of_query(const struct hearsay_query *query);

@@ -316,12 +316,12 @@ struct bits_kernels {
                           uint32_t *out, uint32_t *out_lanes);
 
     /*
-     * Reads some words of the blocks of `places`, and takes each filter out of its place (`lanes`)
-     * that does not pass the floor although it may share, in the other words, as many bits with the
-     * query as bits_place.rest says: it does not pass with fewer. Places without a filter are left
-     * out, and the others keep their order. Prefetches the other words of these. Returns how many
-     * are left. `list` has the blocks and the cardinalities; its places, their number, `contains`
-     * and bits_place.reach are not read.
+     * Reads the words `part` of the blocks of `places`. Takes each filter out of its place
+     * (`lanes`) that does not pass the floor even if it shares, in the other words, as many bits
+     * with the query as bits_place.rest says. Leaves out places that have no filter any more; the
+     * others keep their order, and their other words are prefetched. Returns how many places are
+     * left. `list` has the blocks and the cardinalities; its places, their number, `contains` and
+     * bits_place.reach are not read.
      */
     size_t (*sift)(const struct bits_scan *scan, const struct bits_list *list,
                    struct bits_part part, struct bits_place *places, size_t count);
@@ -335,7 +335,8 @@ static inline size_t bits_counts_at(const struct bits_scan *scan, size_t block)
     return block * (BITS_BLOCK + scan->gap);
 }
 
-/* Prefetches some words of the block of a place of a list, and its cardinalities. */
+/* Prefetches a block that is listed at number `place`: some words of its filters, and their
+ * cardinalities. */
 static inline void bits_fetch_part(const struct bits_list *list, const struct bits_scan *scan,
                                    size_t place, struct bits_part part)
 {
@@ -355,7 +356,7 @@ static inline void bits_fetch_part(const struct bits_list *list, const struct bi
 #endif
 }
 
-/* The same for all words in which the query has bits. */
+/* The same, but from the first word in which the query has bits to the last. */
 static inline void bits_fetch(const struct bits_list *list, const struct bits_scan *scan,
                               size_t place)
 {

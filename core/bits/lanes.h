@@ -8,11 +8,12 @@
  *                              number i is at least `least`
  *
  * The loops of bound_lanes and promise have no branches in most tables, so that the compiler can
- * handle several lanes with one instruction. A table that has a bound_phi of its own defines
- * BITS_OWN_BOUND_PHI. These tables compute quotients in single precision,
- * because their instruction sets do not divide vectors of integers. A table that defines
- * BITS_LANES_DIVIDE computes quotients in integers, which is faster on a small processor. Both ways
- * give the same results.
+ * handle several lanes with one instruction. They compute quotients in floating point, because most
+ * instruction sets do not divide vectors of integers. A table that defines BITS_LANES_DIVIDE
+ * computes quotients in integers, which is faster on a small processor. Both ways give the same
+ * results. A table that has a bound_phi of its own, as in x86.h, defines BITS_OWN_BOUND_PHI. The
+ * one here computes the same numbers of 16 bits without vectors; it divides, in integers, only for
+ * lanes that may reach the floor.
  */
 #pragma once
 

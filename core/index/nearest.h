@@ -41,12 +41,12 @@ struct nearest_candidate {
     struct similarity similarity; /* of the message and the query, in the query's metric. Of one
                                    * message that several parts find, the most similar counts */
     struct index_item item;
-    uint32_t intersection; /* set bits of (query and filter) */
-    uint32_t union_count;  /* set bits of (query or filter) */
-    uint32_t cardinality;  /* set bits of the filter */
+    uint32_t intersection;                   /* set bits of (query and filter) */
+    uint32_t union_count;                    /* set bits of (query or filter) */
+    uint32_t cardinality;                    /* set bits of the filter */
     uint16_t set_bits[PROFILE_SECTIONS_MAX]; /* of these, those of each section of the profile */
-    uint32_t part;         /* the part of the query that found it */
-    uint32_t source;       /* number of the first part that searches the same index */
+    uint32_t part;                           /* the part of the query that found it */
+    uint32_t source; /* number of the first part that searches the same index */
 };
 
 /* < 0 when a comes before b, > 0 when a comes after b, 0 only for the same message and part. */

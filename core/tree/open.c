@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* open: the lowest level of a search. Opens groups, that is, compares their messages with the
  * query. */
-#include <string.h>
-
-#include "core/base/popcount.h"
 #include "core/index/sample.h"
 #include "core/tree/walk.h"
 
@@ -445,8 +442,8 @@ static void sample_listed(struct walk *walk, const struct tree_node *node,
 }
 
 /*
- * The floor of a search rises, so steps that were of no use may be later. So a search tries again
- * as soon as its floor is a quarter higher.
+ * The floor of a search rises, so sifting may pay later although it did not before. So a search
+ * tries again as soon as its floor is a quarter higher.
  */
 bool walk_sifts(const struct walk *walk)
 {

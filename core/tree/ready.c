@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ready: what a search computes of its query once: the positions of the set bits, and which words
  * of a filter it reads first (walk.h, walk_parts). */
-#include <string.h>
-
 #include "core/tree/walk.h"
 
 size_t walk_planes(const struct walk *walk)

@@ -31,8 +31,9 @@ enum phase { PHASE_RANK, PHASE_OPEN, PHASE_NEWEST, PHASE_SWEEP };
 /* A node whose columns were counted, with groups that are not opened yet. */
 struct kept_node {
     uint16_t reach[TREE_GROUPS]; /* of each group, or REACH_DONE */
-    /* The most bits that a message of each group can share with the query, and those in the words
-     * that `sift` does not read (walk_parts), or more. These are valid only if `has_rests`. */
+    /* For each group: no message of it shares more bits with the query than `shared`, and none more
+     * than `rests` in the words that `sift` does not read (walk_parts). `rests` is valid only if
+     * has_rests. */
     uint8_t shared[TREE_GROUPS];
     uint8_t rests[TREE_GROUPS];
     uint32_t place;
@@ -83,10 +84,10 @@ struct tree_cursor {
 };
 
 /*
- * Which words of a filter are read first, to sift blocks (bits.h). The query has its most bits in
- * one section, the main one. The first words are those with the query's bits in the other sections:
- * there the unions of groups are the fullest, because messages of one place have different topics
- * and hours. All other words have bits of the main section only.
+ * Which words of a filter `sift` reads (bits.h). The main section is the one in which the query has
+ * the most bits. `sift` reads the words in which the query has bits of other sections. The unions
+ * of groups are the fullest there, because messages of one place have different topics and hours.
+ * In the words that `sift` does not read, the query has bits of the main section only.
  */
 struct walk_parts {
     struct bits_part small; /* without words if the main section is the only one, or lies between
@@ -186,8 +187,8 @@ void walk_open(struct walk *walk, const struct tree_node *node, const uint16_t *
 size_t walk_leave_out(const struct walk *walk, const struct tree_node *node, struct kept_node *kept,
                       uint16_t *groups, size_t count);
 
-/* Returns whether to sift blocks. This is so until it turns out, in this search, that most blocks
- * have to be read whole all the same. */
+/* Returns whether to sift blocks. A search sifts, unless so many of the blocks that it has sifted
+ * had to be read whole afterwards that this took longer. */
 bool walk_sifts(const struct walk *walk);
 
 /* Compares all messages of a node, in the order of their slots. */

@@ -3,10 +3,11 @@
  * cost: the cost of a request in tokens of its sender's bucket (core/base/bucket.h). Clients find
  * the cost of each request in docs/protocol.md.
  *
- * One token pays for comparing all messages with one filter, or for testing the ids of all messages
- * with PRICE_LOOKS hashes or slices, or for reading one page of messages from the store. A deposit,
- * withdrawal or report costs one token, too. Bounds spare usual queries about three quarters of the
- * time for comparing (docs/tree.md), so a part for which no bound holds costs COST_FULL tokens.
+ * One token pays for one part of a query, or for testing the ids of all messages with PRICE_LOOKS
+ * hashes or slices, or for reading one page of messages from the store. A deposit, withdrawal or
+ * report costs one token, too. Bounds save about three quarters of the time that it takes to
+ * compare a part with all messages (docs/tree.md). No bound holds for a part that is more than half
+ * full in a section, so such a part costs COST_FULL tokens.
  */
 #pragma once
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * check: includes cmocka, the headers that cmocka needs before it, and the C headers that most
- * tests use. TEST writes a test and registers it at the same place, so that a test program has no
- * list of its tests. A test program needs its own main only if it must set something up before its
- * tests.
+ * tests use. TEST defines a test and also registers it, so a test program needs no list of its
+ * tests. It needs its own main only if something must be set up before the tests.
  */
 #pragma once
 

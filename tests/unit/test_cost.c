@@ -98,7 +98,7 @@ TEST(queries_cost_what_they_compare)
 
 enum { BYTES = 16, HALF = 500000, ALL = 1000000 };
 
-/* The tokens of `parts` parts with these filters, where so many bits of a section may be set. */
+/* The tokens of `parts` parts that all have these filters; `query_fill_max` is most_ppm. */
 static uint32_t cost_of_filters(uint32_t most_ppm, size_t parts, const struct hearsay_bytes *filter,
                                 const struct hearsay_bytes *contains)
 {

@@ -53,9 +53,9 @@ void home_read_figures(const struct home *home, struct home_figures *out);
 /*
  * Queries of neighbours for one host here. A bounded queue; hearsayd finds the answers. A
  * query costs the neighbour that asks as many tokens as it would cost a phone at hearsayd
- * (proto/price.h), but no more for full parts, and one more for each further ANSWERS_PAGE results
- * that it asks for. Who asks is in the subject of the query, where the servers of the hub have put
- * it. No header says so: the asker could write it itself.
+ * (proto/price.h), but full parts cost nothing more here. Each further ANSWERS_PAGE results that it
+ * asks for cost one token more. Who asks is in the subject of the query, where the servers of the
+ * hub have put it. No header says so: the asker could write it itself.
  */
 
 enum {
