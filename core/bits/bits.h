@@ -22,6 +22,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/base/fetch.h"
+
 enum { BITS_BLOCK = 8 };
 
 /*
@@ -329,6 +331,21 @@ struct bits_kernels {
 
 enum { BITS_AHEAD = 6 };
 
+/* The number of words of a filter that `scan` reads. */
+static inline size_t bits_words(const struct bits_scan *scan)
+{
+    return scan->words - scan->before - scan->after;
+}
+
+/* Returns how many bytes are read of a block if `words` words of its filters are: these words, and
+ * what the test needs of the filters' set bits. */
+static inline size_t bits_bytes(const struct bits_scan *scan, size_t words)
+{
+    size_t numbers = scan->phi != NULL ? scan->phi->count : 1;
+
+    return BITS_BLOCK * (words * sizeof(*scan->query) + numbers * sizeof(uint16_t));
+}
+
 /* Returns how many numbers behind those of the first block the cardinalities of a block are. */
 static inline size_t bits_counts_at(const struct bits_scan *scan, size_t block)
 {
@@ -340,20 +357,13 @@ static inline size_t bits_counts_at(const struct bits_scan *scan, size_t block)
 static inline void bits_fetch_part(const struct bits_list *list, const struct bits_scan *scan,
                                    size_t place, struct bits_part part)
 {
-#if defined(__GNUC__)
     size_t block = list->places[place].block;
 
     for (size_t w = part.first; w < part.end; w++) {
-        __builtin_prefetch(list->blocks + (block * scan->words + w) * BITS_BLOCK);
+        fetch_line(list->blocks + (block * scan->words + w) * BITS_BLOCK);
     }
-    __builtin_prefetch(list->cardinalities + bits_counts_at(scan, block));
-    __builtin_prefetch(list->cardinalities + bits_counts_at(scan, block + 1) - 1);
-#else
-    (void)list;
-    (void)scan;
-    (void)place;
-    (void)part;
-#endif
+    fetch_line(list->cardinalities + bits_counts_at(scan, block));
+    fetch_line(list->cardinalities + bits_counts_at(scan, block + 1) - 1);
 }
 
 /* The same, but from the first word in which the query has bits to the last. */

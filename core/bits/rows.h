@@ -50,7 +50,7 @@ static BITS_INLINE size_t scan_rows(const struct bits_scan *scan, const uint64_t
 {
     struct bits_scan local = *scan; /* a copy, which writing to `out` cannot change */
     struct phi_test test = phi_test(scan);
-    size_t words = local.words - local.before - local.after;
+    size_t words = bits_words(&local);
 
     local.query += local.before;
     blocks += local.before * BITS_BLOCK;
@@ -107,7 +107,7 @@ static BITS_INLINE size_t scan_places(const struct bits_scan *scan, const struct
     struct bits_scan local = *scan; /* copies, which writing to `out` cannot change */
     struct bits_list all = *list;
     struct phi_test test = phi_test(scan);
-    size_t words = local.words - local.before - local.after;
+    size_t words = bits_words(&local);
 
     for (size_t i = from; i < all.count; i++) {
         struct bits_place place = all.places[i];
@@ -147,15 +147,9 @@ static size_t scan_listed(const struct bits_scan *scan, const struct bits_list *
  * processors could not foresee it. */
 static inline void fetch_words(const uint64_t *block, size_t first, size_t end)
 {
-#if defined(__GNUC__)
     for (size_t w = first; w < end; w++) {
-        __builtin_prefetch(block + w * BITS_BLOCK);
+        fetch_line(block + w * BITS_BLOCK);
     }
-#else
-    (void)block;
-    (void)first;
-    (void)end;
-#endif
 }
 
 /* Writes each place behind those that are kept, and counts it only if it is kept, for the same

@@ -4,6 +4,7 @@
  * node can stay in a near cache for the whole batch.
  */
 
+#include "core/base/fetch.h"
 #include "core/bits/sliced.h"
 #include "core/filter/bloom.h"
 #include "core/standing/inner.h"
@@ -13,14 +14,9 @@ enum { OPENING_MAX = 32, CACHE_LINE_WORDS = 8 };
 /* Prefetches `words` words of memory that will be read soon. */
 static void match_fetch(const void *what, size_t words)
 {
-#if defined(__GNUC__)
     for (size_t w = 0; w < words; w += CACHE_LINE_WORDS) {
-        __builtin_prefetch((const uint64_t *)what + w);
+        fetch_line((const uint64_t *)what + w);
     }
-#else
-    (void)what;
-    (void)words;
-#endif
 }
 
 /* --- one part --------------------------------------------------------------------------------- */

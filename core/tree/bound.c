@@ -66,9 +66,8 @@ bool walk_keep_containing(struct walk *walk, const struct tree_node *node, uint6
  */
 void walk_fetch(const struct walk *walk, const struct tree_node *node)
 {
-#if defined(__GNUC__)
     for (size_t i = 0; i < walk->position_count; i++) {
-        __builtin_prefetch(node->columns + (size_t)walk->positions[i] * BITS_LANE_WORDS);
+        fetch_line(node->columns + (size_t)walk->positions[i] * BITS_LANE_WORDS);
     }
     for (uint32_t s = 0; s < walk->probe->phi.count; s++) { /* 0 sections by other metrics */
         uint32_t section = walk->probe->phi.sections[s].number;
@@ -76,14 +75,10 @@ void walk_fetch(const struct walk *walk, const struct tree_node *node)
         const uint8_t *most = node->section_most + (size_t)section * TREE_GROUPS;
 
         for (uint32_t g = 0; g < node->group_count; g += WALK_LINE_BYTES) {
-            __builtin_prefetch(least + g);
-            __builtin_prefetch(most + g);
+            fetch_line(least + g);
+            fetch_line(most + g);
         }
     }
-#else
-    (void)walk;
-    (void)node;
-#endif
 }
 
 /* Returns how many lanes the kernels read: the number of groups of the node, rounded up to a

@@ -18,27 +18,6 @@ enum {
     LARGE_BYTES = 16 * 1024 * 1024 /* of filters */
 };
 
-/* The arguments of kernels that compare messages of a node. The caller sets the floor. */
-static struct bits_scan node_scan(const struct walk *walk, const struct tree_node *node)
-{
-    struct bits_scan scan = index_probe_scan(walk->probe, BITS_BLOCK);
-
-    scan.gap = node->block_counts - BITS_BLOCK;
-    return scan;
-}
-
-/* The number of words that comparing a filter reads. */
-static size_t scan_words(const struct bits_scan *scan)
-{
-    return scan->words - scan->before - scan->after;
-}
-
-/* The number of bytes that comparing one block of filters reads. */
-static uint64_t block_bytes(const struct bits_scan *scan)
-{
-    return BITS_BLOCK * (scan_words(scan) * sizeof(uint64_t) + sizeof(uint16_t));
-}
-
 /* A message's filter, in a slot of a node, and how many bits it shares with the query. */
 struct offered {
     const struct tree_node *node;
@@ -163,9 +142,10 @@ static void scan_slots(struct walk *walk, const struct tree_node *node, uint32_t
 {
     const struct tree *tree = walk->tree;
     uint32_t slot = first;
-    struct bits_scan scan = node_scan(walk, node);
+    struct bits_scan scan = walk->scan;
 
-    walk->probe->bytes += (end - slot + BITS_BLOCK - 1) / BITS_BLOCK * block_bytes(&scan);
+    walk->probe->bytes +=
+        (end - slot + BITS_BLOCK - 1) / BITS_BLOCK * bits_bytes(&scan, bits_words(&scan));
     while (slot < end) {
         size_t block_count = (end - slot + BITS_BLOCK - 1) / BITS_BLOCK;
         uint32_t overlaps[BITS_BLOCK];
@@ -226,10 +206,10 @@ static void add_to_batch(struct walk *walk, struct batch *batch, uint32_t slot, 
         lanes &= tree->kernels->supersets(walk->probe->contains, block, tree->words);
     }
     tree->kernels->overlaps(scan->query + scan->before, block + scan->before * BITS_BLOCK,
-                            scan_words(scan), overlaps);
+                            bits_words(scan), overlaps);
     sample_put(&batch->sample, batch->count, overlaps, tree_counts(node, slot), lanes);
     batch->slots[batch->count++] = slot;
-    walk->probe->bytes += block_bytes(scan);
+    walk->probe->bytes += bits_bytes(scan, bits_words(scan));
 }
 
 /* Offers the messages in slots first .. end - 1 through a sample. `first` is the first slot of a
@@ -240,7 +220,7 @@ static void sample_slots(struct walk *walk, const struct tree_node *node, uint32
     struct batch batch;
 
     batch.node = node;
-    batch.scan = node_scan(walk, node);
+    batch.scan = walk->scan;
     sample_begin(&batch.sample, walk->tree->kernels, &batch.scan);
     batch.count = 0;
     for (uint32_t slot = first; slot < end; slot += BITS_BLOCK) {
@@ -364,17 +344,6 @@ static inline void note_rests(struct places *places, size_t first, uint16_t bloc
     }
 }
 
-/* Prefetches what list_groups reads of a group. */
-static inline void fetch_group(const struct tree_node *node, uint16_t group)
-{
-#if defined(__GNUC__)
-    __builtin_prefetch(&node->groups[group]);
-#else
-    (void)node;
-    (void)group;
-#endif
-}
-
 /*
  * Lists the blocks of the groups that may have one of the k best. Stops when the list is full.
  * Returns how many of the `count` groups it has dealt with.
@@ -382,12 +351,12 @@ static inline void fetch_group(const struct tree_node *node, uint16_t group)
 static size_t list_groups(struct walk *walk, const struct tree_node *node, const uint16_t *groups,
                           size_t count, const struct kept_node *kept, struct places *places)
 {
-    struct bits_scan scan = node_scan(walk, node);
+    struct bits_scan scan = walk->scan;
     size_t i = 0;
 
     for (; i < count && places->list.count < PLACES_MAX; i++) {
         const struct tree_group *group = &node->groups[groups[i]];
-        fetch_group(node, groups[i + AHEAD < count ? i + AHEAD : i]);
+        fetch_line(&node->groups[groups[i + AHEAD < count ? i + AHEAD : i]]);
         uint16_t reach = kept != NULL ? kept->reach[groups[i]] : REACH_MOST;
         uint16_t shared =
             kept != NULL ? kept->shared[groups[i]] : (uint16_t)walk->probe->cardinality;
@@ -422,7 +391,7 @@ static void sample_listed(struct walk *walk, const struct tree_node *node,
     struct batch batch;
 
     batch.node = node;
-    batch.scan = node_scan(walk, node);
+    batch.scan = walk->scan;
     sample_begin(&batch.sample, walk->tree->kernels, &batch.scan);
     batch.count = 0;
     fetch_listed(&batch.scan, places);
@@ -470,18 +439,16 @@ static void note_sifted(struct walk *walk, size_t sifted, size_t survived)
 
 /* Reads the first words (walk_parts) of the listed blocks, and takes the messages out of the list
  * that cannot pass the floor. Returns how many words of each filter were read. */
-static size_t sift_listed(struct walk *walk, const struct tree_node *node, struct places *places)
+static size_t sift_listed(struct walk *walk, struct places *places)
 {
-    struct bits_scan scan = node_scan(walk, node);
+    struct bits_scan scan = walk->scan;
     struct bits_list *list = &places->list;
     struct bits_part part = walk->parts.small;
     size_t count = list->count;
 
     scan.floor = walk->floor;
     list->count = walk->tree->kernels->sift(&scan, list, part, places->places, count);
-    walk->probe->bytes += count * BITS_BLOCK *
-                          ((part.end - part.first) * sizeof(uint64_t) +
-                           walk->tree->section_count * sizeof(*node->cardinalities));
+    walk->probe->bytes += count * bits_bytes(&scan, part.end - part.first);
     note_sifted(walk, count, list->count);
     return part.end - part.first;
 }
@@ -491,7 +458,7 @@ static void scan_listed(struct walk *walk, const struct tree_node *node,
                         const struct places *places, size_t read)
 {
     const struct bits_kernels *kernels = walk->tree->kernels;
-    struct bits_scan scan = node_scan(walk, node);
+    struct bits_scan scan = walk->scan;
     size_t next = 0;
 
     fetch_listed(&scan, places);
@@ -507,11 +474,8 @@ static void scan_listed(struct walk *walk, const struct tree_node *node,
             next++;
         }
     }
-    walk->probe->bytes +=
-        places->list.count * (walk->tree->words - read) * BITS_BLOCK * sizeof(uint64_t);
-    if (!places->sifts) {
-        walk->probe->bytes += places->list.count * BITS_BLOCK * sizeof(*node->cardinalities);
-    }
+    walk->probe->bytes += places->list.count * (bits_bytes(&scan, bits_words(&scan)) -
+                                                (places->sifts ? bits_bytes(&scan, read) : 0));
 }
 
 static size_t listed_percent(const struct tree *tree)
@@ -538,7 +502,7 @@ void walk_open(struct walk *walk, const struct tree_node *node, const uint16_t *
         }
         size_t done = list_groups(walk, node, groups, count, kept, &places);
         walk->cursor->spent += places.list.count * listed_percent(walk->tree) / 100;
-        size_t read = places.sifts ? sift_listed(walk, node, &places) : 0;
+        size_t read = places.sifts ? sift_listed(walk, &places) : 0;
         if (walk->probe->query->found == NULL && !nearest_is_full(walk->probe->nearest) &&
             places.messages > walk->probe->nearest->k) {
             sample_listed(walk, node, &places);

@@ -116,6 +116,7 @@ struct walk {
     uint16_t positions[PROFILE_BITS_MAX];
     uint16_t wanted[PROFILE_BITS_MAX];
     struct walk_parts parts;
+    struct bits_scan scan; /* for kernels that compare messages; its floor is not set */
 };
 
 /* Computes the floor anew. */
@@ -144,6 +145,8 @@ static inline void walk_begin(struct walk *walk, struct tree *tree, struct tree_
     walk_note_floor(walk);
     walk->position_count = 0;
     walk->wanted_count = 0;
+    walk->scan = index_probe_scan(probe, BITS_BLOCK);
+    walk->scan.gap = (size_t)BITS_BLOCK * (tree->section_count - 1);
 }
 
 /* Returns whether the step has done its work. A step does some work in any case. */

@@ -610,6 +610,7 @@ static int list_cursor_step(void *engine, void *cursor, struct index_probe *prob
     const struct list *list = engine;
     struct list_cursor *list_cursor = cursor;
     size_t left = list_cursor->left < list->count ? list_cursor->left : list->count;
+    const struct bits_scan scan = index_probe_scan(probe, 0);
     const uint64_t before = index_probe_work(probe);
     uint64_t done = 0;
 
@@ -625,7 +626,7 @@ static int list_cursor_step(void *engine, void *cursor, struct index_probe *prob
             scan_run(list, probe, first, left);
         }
         probe->comparisons += left - first;
-        probe->bytes += (left - first) * (list->words * sizeof(uint64_t) + sizeof(uint16_t));
+        probe->bytes += (left - first) * bits_bytes(&scan, bits_words(&scan)) / BITS_BLOCK;
         done = index_probe_work(probe) - before;
         left = first;
     }
