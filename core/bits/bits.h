@@ -300,9 +300,10 @@ struct bits_kernels {
                    uint32_t *out_lanes);
 
     /*
-     * Writes, for each filter of a block, the highest floor that it may pass by scan->phi:
-     * min(2^15, x^2 2^(shift + 8) / (v * scale)), rounded down; 2^15 if only the divisor is 0, and
-     * 0 if the overlap is. The other arguments are as for `scan`. scan->floor is not read.
+     * Writes, for each filter of a block, an upper bound of the floors that it passes by scan->phi:
+     * min(2^15, x^2 2^(shift + 8) / (v * scale)), rounded down, and at most 2 more, as far as 2^15;
+     * 2^15 if the divisor is 0, and 0 if the overlap is. The other arguments are as for `scan`.
+     * scan->floor is not read.
      */
     void (*phi_floors)(const struct bits_scan *scan, const uint32_t *overlaps,
                        const uint16_t *cardinalities, uint16_t *out);

@@ -171,6 +171,8 @@ static void bound_phi(const struct bits_section *sections, size_t section_count,
 
 #endif
 
+#if !defined(BITS_OWN_PHI_FLOORS)
+
 /*
  * The quotient of phi_floors: x is below 2^15, `unit` is 2^(shift + 8), and `product` is below
  * 2^34. Division in double precision gives the same quotient as division of integers: the dividend
@@ -211,6 +213,8 @@ static void phi_floors(const struct bits_scan *scan, const uint32_t *restrict ov
         out[lane] = (uint16_t)(overlaps[lane] > 0 ? floor : 0);
     }
 }
+
+#endif
 
 enum { EIGHTHS = 8, FLOOR_STEP = (1 << BITS_FLOOR_SHIFT) / EIGHTHS };
 

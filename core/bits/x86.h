@@ -67,32 +67,78 @@ static inline bool all_below(lane_counts counts, uint32_t least)
     return _mm256_movemask_epi8(_mm256_cmpgt_epi32(_mm256_set1_epi32((int)least), counts)) == -1;
 }
 
-static inline uint32_t reaching_phi(lane_counts counts, const uint16_t *cardinalities,
-                                    const struct phi_test *test)
+/* Computes x and v of struct bits_phi. */
+static inline void count_sums(lane_counts counts, const uint16_t *cardinalities,
+                              const struct bits_phi *phi, size_t stride, __m256i *x, __m256i *v)
 {
-    const struct bits_phi *phi = test->phi;
+    __m256i zero = _mm256_setzero_si256();
     __m256i shared = _mm256_add_epi32(_mm256_slli_epi32(counts, BITS_SIZED_SHIFT),
                                       _mm256_set1_epi32(phi->slack));
-    __m256i spread = _mm256_setzero_si256();
+    __m256i spread = zero;
     __m256i first = load_sizes(cardinalities);
     __m128i shift = _mm_cvtsi32_si128((int)phi->shift);
 
     for (uint32_t s = 1; s < phi->count; s++) {
-        __m256i sizes = load_sizes(cardinalities + s * test->stride);
+        __m256i sizes = load_sizes(cardinalities + s * stride);
 
         first = _mm256_sub_epi32(first, sizes);
         add_sizes(&phi->sections[s], sizes, &shared, &spread);
     }
     add_sizes(&phi->sections[0], first, &shared, &spread);
-    shared = _mm256_max_epi32(_mm256_sra_epi32(shared, shift), _mm256_setzero_si256());
-    spread = _mm256_madd_epi16(_mm256_sra_epi32(spread, shift),
-                               _mm256_set1_epi32((int)test->least.factor));
+    *x = _mm256_max_epi32(_mm256_sra_epi32(shared, shift), zero);
+    *v = _mm256_sra_epi32(spread, shift);
+}
+
+static inline uint32_t reaching_phi(lane_counts counts, const uint16_t *cardinalities,
+                                    const struct phi_test *test)
+{
+    __m256i shared;
+    __m256i spread;
+
+    count_sums(counts, cardinalities, test->phi, test->stride, &shared, &spread);
+    spread = _mm256_madd_epi16(spread, _mm256_set1_epi32((int)test->least.factor));
     spread = _mm256_sra_epi32(spread, _mm_cvtsi32_si128((int)test->least.down));
     __m256i below = _mm256_cmpgt_epi32(spread, _mm256_madd_epi16(shared, shared));
     __m256i least = _mm256_set1_epi32((int)test->least.overlap);
 
     below = _mm256_or_si256(below, _mm256_cmpgt_epi32(least, counts));
     return ~(uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(below)) & 0xff;
+}
+
+/* Returns 1 + X^2 / (V k), at most 2^15, for eight lanes: lanes.h says why single precision is
+ * enough. Without a spread it is 2^15. */
+static inline __m256i quotients(__m256i x, __m256i v, __m256 k)
+{
+    __m256 wide = _mm256_cvtepi32_ps(x);
+    __m256 quotient =
+        _mm256_div_ps(_mm256_mul_ps(wide, wide), _mm256_mul_ps(_mm256_cvtepi32_ps(v), k));
+
+    quotient = _mm256_min_ps(quotient, _mm256_set1_ps((1 << 15) - 1));
+    return _mm256_add_epi32(_mm256_cvttps_epi32(quotient), _mm256_set1_epi32(1));
+}
+
+/* --- phi_floors ------------------------------------------------------------------------------- */
+
+#define BITS_OWN_PHI_FLOORS 1
+
+/* The quotient is at most 2^15, and three roundings change it by less than 2^-6, so that 1 more,
+ * rounded down, is not below it. */
+static void phi_floors(const struct bits_scan *scan, const uint32_t *overlaps,
+                       const uint16_t *cardinalities, uint16_t *out)
+{
+    const struct bits_phi *phi = scan->phi;
+    __m256i zero = _mm256_setzero_si256();
+    __m256i counts = _mm256_loadu_si256((const void *)overlaps);
+    __m256 k = _mm256_set1_ps((float)phi->scale / (float)(1 << (phi->shift + 8)));
+    __m256i x;
+    __m256i v;
+
+    count_sums(counts, cardinalities, phi, scan->stride, &x, &v);
+    __m256i floors = quotients(x, _mm256_max_epi32(v, zero), k);
+
+    floors = _mm256_andnot_si256(_mm256_cmpeq_epi32(counts, zero), floors);
+    _mm_storeu_si128((void *)out, _mm_packus_epi32(_mm256_castsi256_si128(floors),
+                                                   _mm256_extracti128_si256(floors, 1)));
 }
 
 /* --- bound_phi: numbers of 16 bits ------------------------------------------------------------ */
@@ -171,18 +217,6 @@ static inline __m256i may_reach(__m256i x, __m256i v, __m256i k)
     __m256i square = _mm256_add_epi16(_mm256_mulhi_epi16(positive, positive), _mm256_set1_epi16(1));
 
     return _mm256_cmpeq_epi16(_mm256_subs_epu16(_mm256_mulhi_epu16(v, k), square), zero);
-}
-
-/* Returns 1 + X^2 / (V k), at most 2^15, for eight lanes: lanes.h says why single precision is
- * enough. Without a spread it is 2^15. */
-static inline __m256i quotients(__m256i x, __m256i v, __m256 k)
-{
-    __m256 wide = _mm256_cvtepi32_ps(x);
-    __m256 quotient =
-        _mm256_div_ps(_mm256_mul_ps(wide, wide), _mm256_mul_ps(_mm256_cvtepi32_ps(v), k));
-
-    quotient = _mm256_min_ps(quotient, _mm256_set1_ps((1 << 15) - 1));
-    return _mm256_add_epi32(_mm256_cvttps_epi32(quotient), _mm256_set1_epi32(1));
 }
 
 /* The bounds of sixteen lanes. `none` and `above` have bytes of a lane twice. */
