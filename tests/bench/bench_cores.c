@@ -67,7 +67,7 @@ static int make_frames(const struct trial *trial, const struct filters_array *fr
         bloom_store(from->words + i * trial->filters.filter_words, trial->filters.profile.bits,
                     message.filter);
         message.filter_bytes = bloom_bytes(trial->filters.profile.bits);
-        rc = is_query ? frames_add_query_by(&out->bytes, &message, i + 1, HEARSAY_METRIC_PHI)
+        rc = is_query ? frames_add_query(&out->bytes, &message, i + 1)
                       : frames_add_deposit(&out->bytes, &message, i + 1, WORKLOAD_TTL_S);
         out->starts[i + 1] = out->bytes.count;
     }

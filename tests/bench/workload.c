@@ -152,20 +152,13 @@ int frames_add_deposit(struct bytes *out, const struct workload_message *message
     return add_frame(out, &request);
 }
 
-int frames_add_query_by(struct bytes *out, const struct workload_message *message,
-                        uint64_t request_id, enum hearsay_metric metric)
+int frames_add_query(struct bytes *out, const struct workload_message *message, uint64_t request_id)
 {
     struct hearsay_query_part part;
     struct hearsay_request request = {.id = request_id};
 
     describe_query(message, &part, &request);
-    request.query.metric = metric;
     return add_frame(out, &request);
-}
-
-int frames_add_query(struct bytes *out, const struct workload_message *message, uint64_t request_id)
-{
-    return frames_add_query_by(out, message, request_id, HEARSAY_METRIC_BITS);
 }
 
 static int make_frames(struct frames *out, uint64_t seed, size_t count,

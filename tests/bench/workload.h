@@ -70,7 +70,4 @@ int frames_add_deposit(struct bytes *out, const struct workload_message *message
                        uint64_t request_id, uint32_t ttl_s);
 int frames_add_query(struct bytes *out, const struct workload_message *message,
                      uint64_t request_id);
-/* The same, ranked by `metric` instead of by bits. */
-int frames_add_query_by(struct bytes *out, const struct workload_message *message,
-                        uint64_t request_id, enum hearsay_metric metric);
 void frames_deinit(struct frames *frames); /* a zeroed one is fine */
