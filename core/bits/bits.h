@@ -5,7 +5,7 @@
  *
  * core/bits/scalar.c is the reference and is in every build. An index gets a table when the index
  * is made, and keeps a pointer to the table. The kernels do not test the processor. The kernels of
- * all tables give the same results.
+ * all tables give the same results, except for the upper bounds of bound_phi and phi_floors.
  *
  * Filters lie in blocks of BITS_BLOCK, interleaved word by word. A vector has the same word of
  * several filters, so that `overlaps` and `scan` count the bits of each filter in a lane of its
@@ -319,12 +319,13 @@ struct bits_kernels {
                           uint32_t *out, uint32_t *out_lanes);
 
     /*
-     * Reads the words `part` of the blocks of `places`. Takes each filter out of its place
-     * (`lanes`) that does not pass the floor even if it shares, in the other words, as many bits
-     * with the query as bits_place.rest says. Leaves out places that have no filter any more; the
-     * others keep their order, and their other words are prefetched. Returns how many places are
-     * left. `list` has the blocks and the cardinalities; its places, their number, `contains` and
-     * bits_place.reach are not read.
+     * Rules out filters after it has read only some of their words. Reads the words `part` of the
+     * blocks of `places`, and assumes that each filter shares bits_place.rest bits with the query
+     * in the other words. A filter that does not pass the floor even so is taken out of its place:
+     * its bit in `lanes` is cleared. A place without a filter is taken out of `places`. The places
+     * that are left keep their order, their other words are prefetched, and their number is
+     * returned. Of `list` only the blocks and the cardinalities are read, and bits_place.reach is
+     * not read.
      */
     size_t (*sift)(const struct bits_scan *scan, const struct bits_list *list,
                    struct bits_part part, struct bits_place *places, size_t count);
@@ -367,7 +368,7 @@ static inline void bits_fetch_part(const struct bits_list *list, const struct bi
     fetch_line(list->cardinalities + bits_counts_at(scan, block + 1) - 1);
 }
 
-/* The same, but from the first word in which the query has bits to the last. */
+/* Prefetches all words of a listed block that comparing it reads, and its cardinalities. */
 static inline void bits_fetch(const struct bits_list *list, const struct bits_scan *scan,
                               size_t place)
 {

@@ -10,10 +10,12 @@
  * The loops of bound_lanes and promise have no branches in most tables, so that the compiler can
  * handle several lanes with one instruction. They compute quotients in floating point, because most
  * instruction sets do not divide vectors of integers. A table that defines BITS_LANES_DIVIDE
- * computes quotients in integers, which is faster on a small processor. Both ways give the same
- * results. A table that has a bound_phi of its own, as in x86.h, defines BITS_OWN_BOUND_PHI. The
- * one here computes the same numbers of 16 bits without vectors; it divides, in integers, only for
- * lanes that may reach the floor.
+ * computes the quotients in integers instead, because that is faster on a small processor; the
+ * results are the same.
+ *
+ * x86.h has a bound_phi and a phi_floors of its own, and defines BITS_OWN_BOUND_PHI and
+ * BITS_OWN_PHI_FLOORS. The bound_phi of this file computes with numbers of 16 bits, too, but
+ * without vectors; it divides, in integers, only for lanes that may reach the floor.
  */
 #pragma once
 

@@ -105,8 +105,9 @@ static inline uint32_t reaching_phi(lane_counts counts, const uint16_t *cardinal
     return ~(uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(below)) & 0xff;
 }
 
-/* Returns 1 + X^2 / (V k), at most 2^15, for eight lanes: lanes.h says why single precision is
- * enough. Without a spread it is 2^15. */
+/* Returns 1 + X^2 / (V k), at most 2^15, for eight lanes, as an upper bound of the quotient: it is
+ * at most 2^15, and three roundings in single precision change it by less than 2^-6. Without a
+ * spread it is 2^15. */
 static inline __m256i quotients(__m256i x, __m256i v, __m256 k)
 {
     __m256 wide = _mm256_cvtepi32_ps(x);
@@ -121,8 +122,6 @@ static inline __m256i quotients(__m256i x, __m256i v, __m256 k)
 
 #define BITS_OWN_PHI_FLOORS 1
 
-/* The quotient is at most 2^15, and three roundings change it by less than 2^-6, so that 1 more,
- * rounded down, is not below it. */
 static void phi_floors(const struct bits_scan *scan, const uint32_t *overlaps,
                        const uint16_t *cardinalities, uint16_t *out)
 {

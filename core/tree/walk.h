@@ -85,9 +85,9 @@ struct tree_cursor {
 
 /*
  * Which words of a filter `sift` reads (bits.h). The main section is the one in which the query has
- * the most bits. `sift` reads the words in which the query has bits of other sections. The unions
- * of groups are the fullest there, because messages of one place have different topics and hours.
- * In the words that `sift` does not read, the query has bits of the main section only.
+ * the most bits. `sift` reads the words with the query's bits in all other sections, because the
+ * unions of groups are the fullest there: messages of one place have different topics and hours. In
+ * the words that `sift` does not read, the query has bits of the main section only.
  */
 struct walk_parts {
     struct bits_part small; /* without words if the main section is the only one, or lies between
@@ -190,8 +190,8 @@ void walk_open(struct walk *walk, const struct tree_node *node, const uint16_t *
 size_t walk_leave_out(const struct walk *walk, const struct tree_node *node, struct kept_node *kept,
                       uint16_t *groups, size_t count);
 
-/* Returns whether to sift blocks. A search sifts, unless so many of the blocks that it has sifted
- * had to be read whole afterwards that this took longer. */
+/* Returns whether to sift blocks. A search sifts until too many of the blocks that it has sifted
+ * had to be read whole afterwards: then sifting takes longer than it saves. */
 bool walk_sifts(const struct walk *walk);
 
 /* Compares all messages of a node, in the order of their slots. */

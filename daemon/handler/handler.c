@@ -57,8 +57,8 @@ struct served {
     unsigned senders;
 };
 
-/* Which function carries out a request, and who may send it. Welcome tells a client the requests
- * that this client may send. */
+/* For each kind of request: which function carries it out, and who may send it. Welcome tells each
+ * client which requests it may send. */
 static const struct served requests[] = {
     [HEARSAY_REQUEST_HELLO] = {handle_hello, ANYONE | FREE},
     [HEARSAY_REQUEST_DEPOSIT] = {handler_deposit, WRITER},
