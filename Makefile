@@ -31,8 +31,6 @@ TORTURE_HUB_ROUNDS ?= 20
 TORTURE_FAULT_ROUNDS ?= 200
 # Of `make play`: the address of the page, loopback when none is named.
 PLAY_LISTEN ?=
-# Sanitizers are slow, and so are small machines.
-ASAN_TIMES ?= 4
 
 export PREFIX # scripts/configure takes it over without building anew
 
@@ -108,7 +106,7 @@ check-asan:
 	@sh scripts/install-packages build test
 	@sh scripts/configure --tests $(BUILD_ASAN) $(ASAN_ARGS) $(MESON_ARGS)
 	@UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1:$$UBSAN_OPTIONS \
-	    $(RUN_TESTS) --log check-asan --slower $(ASAN_TIMES) $(addprefix --suite ,$(ASAN_SUITES)) $(BUILD_ASAN)
+	    $(RUN_TESTS) --log check-asan --slower 12 $(addprefix --suite ,$(ASAN_SUITES)) $(BUILD_ASAN)
 
 test: ## build what TEST needs, and run it: TEST=bloom, or TEST="bloom query"
 	@sh scripts/install-packages build test

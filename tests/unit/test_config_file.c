@@ -631,7 +631,7 @@ TEST(test_mutations)
     size_t taken = 0;
 
     rng_init(&rng);
-    for (int i = 0; i < 30000; i++) {
+    for (int i = 0; i < 10000; i++) {
         size_t length = sizeof(valid) - 1;
         int result;
 
