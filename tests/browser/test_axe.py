@@ -47,9 +47,9 @@ def axe():
 
 def look(phone, faults, axe, name, schemes):
     phone.cdp("Emulation.setScriptExecutionDisabled", value=False)  # axe's; the page has been loaded without
+    phone.run(axe)
     for scheme in schemes:
         phone.media(prefers_color_scheme=scheme)
-        phone.run(axe)
         passed, violations = phone.driver.execute_async_script(RUN, TAGS)
         assert passed > 10 or violations, name
         faults.add(f"{name} ({scheme})", violations)
