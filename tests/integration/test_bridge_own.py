@@ -6,7 +6,10 @@ import contextlib
 import os
 import re
 import signal
+import socket
 import sqlite3
+import ssl
+import threading
 import time
 
 import pytest
@@ -499,6 +502,60 @@ def test_too_many_connections_of_one_certificate(make_point, hub):
         assert "too many connections have this certificate: who else has its key?" in text, text
     point.bridge.wait_log("connected to the hub")
     point.bridge.stop()
+
+
+class Hasty:
+    """In place of the hub: closes each connection as soon as its own side of the handshake is done."""
+
+    def __init__(self, hub):
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
+        self.port = self.listener.getsockname()[1]
+        self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.tls.minimum_version = ssl.TLSVersion.TLSv1_3
+        self.tls.load_cert_chain(*(f"{hub.keys}/{next(iter(hub.nodes))}.{kind}" for kind in ("pem", "key")))
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def close(self):
+        with contextlib.suppress(OSError):
+            self.listener.shutdown(socket.SHUT_RDWR)
+        self.listener.close()
+
+    def _accept(self):
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self.listener.accept()
+                with connection, contextlib.suppress(OSError, ssl.SSLError):
+                    self._serve(connection)
+
+    def _serve(self, connection):
+        connection.settimeout(wire.PATIENCE)
+        connection.sendall(b'INFO {"server_id":"A","version":"2.12.1","headers":true,"max_payload":1048576,'
+                           b'"tls_required":true,"tls_verify":true}\r\n')
+        came, goes = ssl.MemoryBIO(), ssl.MemoryBIO()
+        tls = self.tls.wrap_bio(came, goes, server_side=True)
+        while not goes.pending:
+            came.write(connection.recv(4096))
+            with contextlib.suppress(ssl.SSLWantReadError):
+                tls.do_handshake()
+        connection.sendall(goes.read())
+
+
+def test_a_hub_that_hangs_up_is_explained(make_point, hub):
+    """The bridge's CONNECT cannot be written when the hub refuses the certificate before: that says the same."""
+    hasty = Hasty(hub)
+    try:
+        point = make_point("ap13")
+        with open(point.config, encoding="utf-8") as file:
+            text = file.read()
+        for port in hub.ports:
+            text = text.replace(f":{port}\n", f":{hasty.port}\n")
+        with open(point.config, "w", encoding="utf-8") as file:
+            file.write(text)
+        point.start()
+        point.bridge.wait_log("no connection to the hub: .*SSL_.*the hub refuses this certificate, it seems")
+        point.bridge.stop()
+    finally:
+        hasty.close()
 
 
 def test_a_certificate_that_the_hub_refuses_is_named(make_point, tmp_path):

@@ -15,33 +15,41 @@ void connect_inbox(const struct bridge_config *config, char *out, size_t room)
     (void)snprintf(out, room, "_INBOX_%s", config->name);
 }
 
+/*
+ * With TLS 1.3 a server refuses a certificate only after the client's side of the handshake is
+ * done. So libnats 3.4 says that no PONG came, and libnats 3.10 that the connection is closed; both
+ * say that TLS can write or read nothing if the server has hung up before.
+ */
+static bool is_refused_late(natsStatus status, const char *text)
+{
+    return status == NATS_CONNECTION_CLOSED ||
+           (status == NATS_PROTOCOL_ERROR && strstr(text, "PONG") != NULL) ||
+           (status == NATS_IO_ERROR &&
+            (strstr(text, "SSL_write") != NULL || strstr(text, "SSL_read") != NULL));
+}
+
 void connect_explain(natsStatus status, char *out_error)
 {
     natsStatus last = NATS_OK;
-    const char *text = nats_GetLastError(&last);
+    const char *said = nats_GetLastError(&last);
+    const char *text = said != NULL ? said : "";
     const char *advice = "";
 
-    if (status == NATS_CONNECTION_AUTH_FAILED || (text != NULL && strstr(text, "uthorization"))) {
+    if (status == NATS_CONNECTION_AUTH_FAILED || strstr(text, "uthorization") != NULL) {
         advice = "; the hub does not know this certificate: see `cert` and setup-hub";
-    } else if (text != NULL && strstr(text, "aximum account active connections") != NULL) {
+    } else if (strstr(text, "aximum account active connections") != NULL) {
         advice = "; too many connections have this certificate: who else has its key?";
     } else if (status == NATS_SSL_ERROR || status == NATS_SECURE_CONNECTION_REQUIRED ||
                status == NATS_SECURE_CONNECTION_WANTED) {
         advice = "; see `cert`, `key` and `ca`, and this machine's clock";
-    } else if (status == NATS_CONNECTION_CLOSED ||
-               (status == NATS_PROTOCOL_ERROR && text != NULL && strstr(text, "PONG") != NULL)) {
-        /*
-         * With TLS 1.3 a server refuses a certificate only after the client's side of the
-         * handshake is done. So libnats 3.4 says that no PONG came, and libnats 3.10 that the
-         * connection is closed.
-         */
+    } else if (is_refused_late(status, text)) {
         advice =
             "; the hub refuses this certificate, it seems: see `cert`, its dates and who signed it";
     } else if (status == NATS_NO_SERVER || status == NATS_TIMEOUT || status == NATS_IO_ERROR) {
         advice = "; see `nats`, and whether a server runs there";
     }
     (void)snprintf(out_error, CONNECT_ERROR_BYTES, "%s%s%.120s%s", natsStatus_GetText(status),
-                   text != NULL && text[0] != '\0' ? ": " : "", text != NULL ? text : "", advice);
+                   text[0] != '\0' ? ": " : "", text, advice);
 }
 
 static natsStatus set_tls(const struct bridge_config *config, natsOptions *options)
