@@ -319,13 +319,13 @@ struct bits_kernels {
                           uint32_t *out, uint32_t *out_lanes);
 
     /*
-     * Rules out filters after it has read only some of their words. Reads the words `part` of the
-     * blocks of `places`, and assumes that each filter shares bits_place.rest bits with the query
-     * in the other words. A filter that does not pass the floor even so is taken out of its place:
-     * its bit in `lanes` is cleared. A place without a filter is taken out of `places`. The places
-     * that are left keep their order, their other words are prefetched, and their number is
-     * returned. Of `list` only the blocks and the cardinalities are read, and bits_place.reach is
-     * not read.
+     * Rules out filters after reading only some of their words: the words `part` of the blocks of
+     * `places`. For the other words it assumes the most that is possible, which is that each filter
+     * shares bits_place.rest bits with the query there. If a filter does not pass the floor with
+     * this sum, its bit in the place's `lanes` is cleared. A place whose `lanes` are all clear is
+     * removed from `places`. The other places keep their order, and the rest of their words is
+     * prefetched. Returns how many places are left. Reads only the blocks and the cardinalities of
+     * `list`, and does not read bits_place.reach.
      */
     size_t (*sift)(const struct bits_scan *scan, const struct bits_list *list,
                    struct bits_part part, struct bits_place *places, size_t count);
@@ -368,7 +368,8 @@ static inline void bits_fetch_part(const struct bits_list *list, const struct bi
     fetch_line(list->cardinalities + bits_counts_at(scan, block + 1) - 1);
 }
 
-/* Prefetches all words of a listed block that comparing it reads, and its cardinalities. */
+/* Prefetches what is read to compare a listed block: the words in which the query has bits, and
+ * those between them, and the block's cardinalities. */
 static inline void bits_fetch(const struct bits_list *list, const struct bits_scan *scan,
                               size_t place)
 {

@@ -13,9 +13,10 @@
  * computes the quotients in integers instead, because that is faster on a small processor; the
  * results are the same.
  *
- * x86.h has a bound_phi and a phi_floors of its own, and defines BITS_OWN_BOUND_PHI and
- * BITS_OWN_PHI_FLOORS. The bound_phi of this file computes with numbers of 16 bits, too, but
- * without vectors; it divides, in integers, only for lanes that may reach the floor.
+ * x86.h replaces bound_phi and phi_floors by functions with vectors. It defines BITS_OWN_BOUND_PHI
+ * and BITS_OWN_PHI_FLOORS, which leave the two functions of this file out. The bound_phi of this
+ * file computes in numbers of 16 bits, too, but without vectors. It divides, in integers, only for
+ * lanes that may reach the floor.
  */
 #pragma once
 

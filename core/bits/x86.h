@@ -105,9 +105,11 @@ static inline uint32_t reaching_phi(lane_counts counts, const uint16_t *cardinal
     return ~(uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(below)) & 0xff;
 }
 
-/* Returns 1 + X^2 / (V k), at most 2^15, for eight lanes, as an upper bound of the quotient: it is
- * at most 2^15, and three roundings in single precision change it by less than 2^-6. Without a
- * spread it is 2^15. */
+/*
+ * Returns an upper bound of X^2 / (V k) for eight lanes: the quotient plus 1, rounded down, and
+ * 2^15 if that would be more or if there is no spread. Single precision is enough: up to 2^15, the
+ * three roundings change the quotient by less than 2^-6.
+ */
 static inline __m256i quotients(__m256i x, __m256i v, __m256 k)
 {
     __m256 wide = _mm256_cvtepi32_ps(x);

@@ -85,9 +85,10 @@ struct tree_cursor {
 
 /*
  * Which words of a filter `sift` reads (bits.h). The main section is the one in which the query has
- * the most bits. `sift` reads the words with the query's bits in all other sections, because the
- * unions of groups are the fullest there: messages of one place have different topics and hours. In
- * the words that `sift` does not read, the query has bits of the main section only.
+ * the most bits. `sift` reads the words in which the query has bits of another section. In these
+ * sections a group's union says least about its messages, because messages of one place have
+ * different topics and hours. In the words that `sift` does not read, the query has bits of the
+ * main section only.
  */
 struct walk_parts {
     struct bits_part small; /* without words if the main section is the only one, or lies between

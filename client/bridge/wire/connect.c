@@ -16,9 +16,12 @@ void connect_inbox(const struct bridge_config *config, char *out, size_t room)
 }
 
 /*
- * With TLS 1.3 a server refuses a certificate only after the client's side of the handshake is
- * done. So libnats 3.4 says that no PONG came, and libnats 3.10 that the connection is closed; both
- * say that TLS can write or read nothing if the server has hung up before.
+ * Returns whether libnats gives this error when the server has refused the certificate. With
+ * TLS 1.3 the server looks at the certificate when the client's side of the handshake is done
+ * already, and libnats has gone on: it writes its greeting and waits for a PONG. If the server
+ * closes the connection before the greeting is written, SSL_write or SSL_read fails. If the server
+ * closes it later, libnats 3.4 says that it expected a PONG, and libnats 3.10 that the connection
+ * is closed.
  */
 static bool is_refused_late(natsStatus status, const char *text)
 {
